@@ -1,0 +1,35 @@
+"""One exception tree. Every message names the place and the way out."""
+
+from __future__ import annotations
+
+
+class EffaceError(Exception):
+    """Base of everything efface raises on purpose; the command line exits 2 on it."""
+
+
+class DataError(EffaceError, ValueError):
+    """The data cannot be used as they are: names the file, column, row or identity."""
+
+
+class SplitError(DataError):
+    """Identities cannot be divided as asked, or two parts share one."""
+
+
+class EraserError(EffaceError, ValueError):
+    """An eraser refuses: the rank asked for is impossible or the result would be empty."""
+
+
+class ArtefactError(EffaceError, ValueError):
+    """A stored projector or report is damaged, of another version, or does not fit."""
+
+
+class PlanError(EffaceError, ValueError):
+    """A plan or option is not understood: names the key and the nearest known one."""
+
+
+class MissingExtra(EffaceError, ImportError):
+    """An optional dependency is absent: names the extra to install."""
+
+
+class EffaceWarning(UserWarning):
+    """Something a careful reader of the result has to know."""

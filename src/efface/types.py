@@ -1,0 +1,195 @@
+"""The nouns of the privacy game. Frozen, no I/O: a newcomer opens this file first.
+
+A *protection* turns samples into a *release*; an *attack* sees the release (and what the
+*threat* says it knows) and makes a *claim*; a *judge*, who alone holds the truth, turns the claim
+into *evidence*; statistics turn evidence into an *estimate* with an interval.
+
+Here are the nouns that hold arrays. What ends up in a report (``Threat``, ``Case``, ``Estimate``,
+``Measurement``, ``Report``) is in :mod:`efface.results`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal, Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from efface.errors import DataError, SplitError
+from efface.results import Scalar, Threat
+
+Kind = Literal["embedding", "image", "motion", "template"]
+PARTS = ("fit", "shadow", "calibration", "test")
+
+Floats = NDArray[np.floating[Any]]
+Codes = NDArray[np.int64]
+
+
+# --- data -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Vectors with an integer identity each; embeddings are unit rows (P1, P2).
+
+    Build it with :func:`efface.samples` or :func:`efface.load`, which clean and check; the
+    constructor itself only validates.
+    """
+
+    data: Floats
+    identity: Codes
+    names: NDArray[Any]
+    attributes: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    kind: Kind = "embedding"
+    dataset: str = "samples"
+    stored_dtype: str = "float32"
+
+    def __post_init__(self) -> None:
+        if self.data.ndim != 2 or not np.issubdtype(self.data.dtype, np.floating):
+            raise DataError(
+                f"{self.dataset}: expected a 2-D floating-point array of vectors, got "
+                f"{self.data.dtype} with shape {self.data.shape}"
+            )
+        if self.identity.shape != (len(self.data),):
+            raise DataError(
+                f"{self.dataset}: {len(self.data)} vectors but {len(self.identity)} identities"
+            )
+        for name, column in self.attributes.items():
+            if len(column) != len(self.data):
+                raise DataError(
+                    f"{self.dataset}: attribute {name!r} has {len(column)} rows, "
+                    f"the vectors {len(self.data)}"
+                )
+        inside = len(self.identity) == 0 or (
+            self.identity.min() >= 0 and self.identity.max() < len(self.names)
+        )
+        if not inside:
+            raise DataError(f"{self.dataset}: an identity code has no name")
+        object.__setattr__(self, "attributes", MappingProxyType(dict(self.attributes)))
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    @property
+    def dim(self) -> int:
+        return int(self.data.shape[1])
+
+    @property
+    def people(self) -> Codes:
+        """The identity codes present, ascending."""
+        return np.unique(self.identity)
+
+    def take(self, rows: NDArray[np.integer[Any]]) -> Samples:
+        """The chosen rows; identity codes keep their meaning."""
+        return self._with(self.data[rows], rows)
+
+    def replace(self, data: Floats) -> Samples:
+        """The same rows with other vectors (for example after a protection)."""
+        if len(data) != len(self.data):
+            raise DataError(f"{self.dataset}: {len(data)} vectors for {len(self.data)} rows")
+        return self._with(data, np.arange(len(self.data)))
+
+    def _with(self, data: Floats, rows: NDArray[np.integer[Any]]) -> Samples:
+        columns = {name: column[rows] for name, column in self.attributes.items()}
+        return Samples(
+            data, self.identity[rows], self.names, columns, self.kind, self.dataset,
+            self.stored_dtype,
+        )  # fmt: skip
+
+    def digest(self) -> str:
+        """SHA-256 over the vectors and the partition into people; names do not enter."""
+        sha = hashlib.sha256(f"{self.kind} {self.data.dtype.str} {self.data.shape}".encode())
+        sha.update(np.ascontiguousarray(self.data).data)
+        sha.update(np.ascontiguousarray(np.unique(self.identity, return_inverse=True)[1]).data)
+        return sha.hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Row numbers of each part. No identity may be in two parts: checked, not assumed (P3)."""
+
+    fit: NDArray[np.int64]
+    shadow: NDArray[np.int64]
+    calibration: NDArray[np.int64]
+    test: NDArray[np.int64]
+    identity: Codes
+    """Identity code of every row of the samples the split was made for."""
+    names: NDArray[Any]
+    seed: int = 0
+    rule: str = ""
+
+    def __post_init__(self) -> None:
+        owner: dict[int, str] = {}
+        for part in PARTS:
+            for code in np.unique(self.identity[self.part(part)]).tolist():
+                if code in owner:
+                    raise SplitError(
+                        f"identity {self.names[code]!s} is in both {owner[code]!r} and {part!r}: "
+                        "give each identity one part only"
+                    )
+                owner[code] = part
+
+    def part(self, name: str) -> NDArray[np.int64]:
+        rows: NDArray[np.int64] = getattr(self, name)
+        return rows
+
+    def people(self, name: str) -> Codes:
+        return np.unique(self.identity[self.part(name)])
+
+    def counts(self) -> dict[str, list[int]]:
+        """People and rows of each part, for the report."""
+        return {p: [len(self.people(p)), len(self.part(p))] for p in PARTS}
+
+    def digest(self) -> str:
+        sha = hashlib.sha256()
+        for part in PARTS:
+            sha.update(part.encode())
+            sha.update(np.ascontiguousarray(self.part(part), dtype=np.int64).data)
+        return sha.hexdigest()
+
+
+# --- the game -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """Exactly what the attacker sees, in the dtype that ships. No true identities in it."""
+
+    data: Floats
+    kind: Kind = "embedding"
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """What an attack asserts. For verification: unit comparison vectors, whose inner product
+    is the score of a pair."""
+
+    vectors: Floats
+    kind: Literal["comparison vectors"] = "comparison vectors"
+
+
+@runtime_checkable
+class Protection(Protocol):
+    """``fit`` learns from samples, ``release`` makes what the attacker will see."""
+
+    def fit(self, samples: Samples, /) -> Self: ...
+
+    def release(self, samples: Samples, rng: np.random.Generator) -> Release: ...
+
+
+@runtime_checkable
+class Attack(Protocol):
+    """``fit`` learns from shadow data; ``options`` are the fitted variants among which the
+    calibration identities choose (P11); ``run`` turns a release into a claim."""
+
+    def fit(self, shadow: Samples, threat: Threat, rng: np.random.Generator) -> Self: ...
+
+    def options(self) -> Sequence[Self]: ...
+
+    def settings(self) -> dict[str, Scalar]: ...
+
+    def run(self, release: Release) -> Claim: ...
