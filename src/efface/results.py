@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-Knowledge = Literal["naive", "parrot"]
+Knowledge = Literal["none", "naive", "parrot"]
 Mode = Literal["strong", "paper"]
 Outcome = Literal["pass", "fail", "inconclusive", "not applicable"]
 Status = Literal["measured", "insufficient data", "not applicable"]
@@ -18,7 +18,7 @@ class Threat(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the attacker knows. Naive or parrot belongs here, not to attacks.
 
     ``naive`` trains on unprotected vectors, ``parrot`` on vectors that went through the same
-    protection. ``people`` limits how many people the attacker trains on (None: everyone it could
+    protection, ``none`` does not train. ``people`` limits how many people the attacker trains on (None: everyone it could
     have), ``images`` how many vectors of each (None: all). ``pool`` says where those people come
     from: ``fit`` (the people the eraser was fitted on), ``shadow`` (others), or ``both``.
     """
@@ -68,6 +68,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     threat: Threat
     far: float
     mode: Mode
+    family: int = 1
+    """How many attackers compete for the worst case of this release."""
     resamples: int = 1
     quota: int | None = None
     """Impostor pairs drawn per pair of identities; None for all of them."""
@@ -110,6 +112,8 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     setting: dict[str, Scalar] = {}
     threshold: float | None = None
     tar: Estimate
+    family_low: float | None = None
+    """Lower end of the TAR at the level shared by all attackers of the release (Bonferroni)."""
     far: Estimate
     fnmr: Estimate
     fmr: Estimate
@@ -124,7 +128,8 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def attacker(self) -> str:
         """Attack and knowledge in words, for tables."""
-        knows = "" if self.case.protection is None else f", {self.case.threat.knowledge}"
+        plain = self.case.protection is None or self.case.threat.knowledge == "none"
+        knows = "" if plain else f", {self.case.threat.knowledge}"
         shots = "" if self.case.threat.images is None else f", k={self.case.threat.images}"
         return f"{self.case.attack.name}{knows}{shots}"
 

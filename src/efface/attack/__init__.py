@@ -1,0 +1,1 @@
+"""Attacks see a release and what the threat says they know; they never score themselves."""

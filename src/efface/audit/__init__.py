@@ -1,0 +1,1 @@
+"""Cases, the runner that plays them, and the report that they add up to."""

@@ -1,0 +1,1 @@
+"""Pure functions from scores to rates, and from rates to honest intervals."""

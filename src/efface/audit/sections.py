@@ -1,0 +1,185 @@
+"""The parts of a report beside the cases: transfer, utility, maps, what was audited and with what."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from efface.audit import protections as prot
+from efface.audit.cases import Rules, cases
+from efface.audit.run import Player, run
+from efface.audit.scene import Scene, Shipped
+from efface.audit.sweeps import quick
+from efface.audit.worst import worst_case
+from efface.diagnose.embedding_map import choose_people, embedding_map
+from efface.diagnose.subspace import principal_cosines, random_cosines
+from efface.errors import DataError
+from efface.measure.utility import utility
+from efface.progress import Progress
+from efface.results import (
+    Map,
+    Provenance,
+    Spec,
+    Subject,
+    Sweep,
+    Transfer,
+    TransferCell,
+    UtilityScore,
+)
+from efface.types import Protection, Samples
+
+_LIBRARIES = ("numpy", "scipy", "pyarrow", "safetensors", "msgspec", "jinja2", "click")
+NOT_TESTED = (
+    "Attackers with more people, more images or other models than those listed here.",
+    "Reconstruction of pictures from the vectors (template inversion).",
+    "Inference of attributes such as gender, age or ethnicity.",
+    "People, encoders and capture conditions that are not in these data.",
+)
+
+
+def chosen(sweep: Sweep, rank: int, why: str) -> Sweep:
+    """The validation sweep with the rank it chose."""
+    note = f"{sweep.note}; {why}" if why else sweep.note
+    return msgspec.structs.replace(sweep, chosen=rank, note=note)
+
+
+def subject(scene: Scene) -> Subject:
+    samples, split = scene.samples, scene.split
+    return Subject(
+        dataset=samples.dataset,
+        digest=samples.digest(),
+        rows=len(samples),
+        dimension=samples.dim,
+        dtype=samples.stored_dtype,
+        identities=len(samples.people),
+        split_digest=split.digest(),
+        split_rule=split.rule,
+        parts=split.counts(),
+    )
+
+
+def provenance(rules: Rules, *, command: str = "", date: str = "", plan: Any = None) -> Provenance:
+    from efface._version import __version__
+
+    versions = {name: importlib.metadata.version(name) for name in _LIBRARIES}
+    return Provenance(
+        efface=__version__,
+        versions={"python": platform.python_version(), **versions},
+        seed=rules.seed,
+        mode=rules.mode,
+        far=rules.far,
+        level=rules.level,
+        bootstrap=rules.bootstrap,
+        plan=plan or {},
+        command=command,
+        date=date,
+        not_tested=list(NOT_TESTED),
+    )
+
+
+def maps(scene: Scene, shipped: Sequence[Shipped], seed: int) -> list[Map]:
+    """The same test vectors before and after, near each other where they are alike."""
+    rows, person = choose_people(
+        scene.samples.identity[scene.split.test], np.random.default_rng([seed, 7])
+    )
+    rows = scene.split.test[rows]
+    if len(rows) < 4:
+        return []
+    found = []
+    for release in shipped:
+        data = release.samples.data[rows]
+        x, y = embedding_map(data, person, np.random.default_rng([seed, 8]))
+        found.append(Map(
+            release=release.name, method="t-SNE on cosine distances, without labels",
+            x=[round(float(v), 4) for v in x], y=[round(float(v), 4) for v in y],
+            person=[int(p) for p in person],
+        ))  # fmt: skip
+    return found
+
+
+def utilities(
+    shipped: Sequence[Shipped], sets: Sequence[Samples], rules: Rules
+) -> list[UtilityScore]:
+    """k-NN, linear probe and copy detection through each eraser, as a share of raw (P17)."""
+    found = []
+    todo = [(s, labelled) for s in shipped if s.eraser is not None for labelled in sets]
+    with Progress[None]("utility", len(todo)) as tick:
+        for release, labelled in todo:
+            if release.eraser is None:
+                continue
+            if labelled.dim != release.eraser.dim:
+                raise DataError(
+                    f"{labelled.dataset}: utility vectors have {labelled.dim} dimensions, the "
+                    f"audited ones {release.eraser.dim}: use the same encoder"
+                )
+            task = "copies" if "edit" in labelled.attributes else "classes"
+            scores = utility(
+                labelled, release.eraser.transform, rng=np.random.default_rng([rules.seed, 9]),
+                task=task, bootstrap=rules.bootstrap, level=rules.level,
+            )  # fmt: skip
+            found += [
+                UtilityScore(release=release.name, task=t, raw=raw, protected=after, share=share)
+                for t, raw, after, share in scores
+            ]
+            tick(None)
+    return found
+
+
+def transfer(
+    one: Scene, two: Scene, protection: Protection, specs: Sequence[Spec], rules: Rules
+) -> Transfer:
+    """Fit on each data set, attack both: ISP-W and ISP-X in one 2 x 2 matrix (P16, B.1)."""
+    if one.samples.dim != two.samples.dim:
+        raise DataError(
+            f"{two.samples.dataset} has {two.samples.dim} dimensions, {one.samples.dataset} "
+            f"{one.samples.dim}: transfer needs one encoder"
+        )
+    spec = prot.spec_of(protection)
+    rank = None
+    shipped: list[Shipped] = []
+    for scene in (one, two):
+        maker = protection if rank is None else prot.remaker(protection)(rank)
+        shipped.append(scene.ship(maker, spec.name, spec, rules.seed))
+        rank = shipped[0].eraser.rank if shipped[0].eraser is not None else None
+    names = [one.samples.dataset, two.samples.dataset]
+    if names[0] == names[1]:
+        names[1] += " (2)"
+    cells = []
+    for scene, where in zip((one, two), names, strict=True):
+        cells.append(_cell(scene, scene.raw(), None, where, specs, rules))
+        for source, origin in zip(shipped, names, strict=True):
+            cells.append(_cell(scene, _moved(source, scene), origin, where, specs, rules))
+    a, b = (s.eraser for s in shipped)
+    if a is None or b is None:
+        raise DataError("transfer is defined for linear erasers")
+    baseline = random_cosines(a.dim, a.rank, b.rank, np.random.default_rng([rules.seed, 10]))
+    return Transfer(
+        datasets=names,
+        rank=a.rank,
+        cells=cells,
+        cosines=[float(c) for c in principal_cosines(a.basis, b.basis)],
+        random_cosines=[float(c) for c in baseline.mean],
+    )
+
+
+def _moved(source: Shipped, scene: Scene) -> Shipped:
+    """The eraser of one data set applied to the vectors of another."""
+    if source.eraser is None:
+        raise DataError("transfer is defined for linear erasers")
+    data = source.eraser.transform(scene.samples.data)
+    return Shipped(source.name, scene.samples.replace(data), source.spec, source.eraser)
+
+
+def _cell(
+    scene: Scene, shipped: Shipped, origin: str | None, where: str, specs: Sequence[Spec],
+    rules: Rules,
+) -> TransferCell:  # fmt: skip
+    player = Player(scene, min(rules.bootstrap, 1000), rules.level, brief=True)
+    played = [run(c, shipped, player) for c in cases(scene, shipped, quick(specs), rules)]
+    worst = worst_case(shipped.name, played)
+    return TransferCell(fitted_on=origin, tested_on=where, tar=worst.tar, attacker=worst.attacker)

@@ -1,0 +1,123 @@
+"""Parquet: one file, or a folder of files with the same columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from efface.data.arrow import is_floating, is_label, is_vector, label_array, vector_array
+from efface.data.table import PARQUET, decoded, readable, stacked
+from efface.errors import DataError
+
+REMEDY = "the file is damaged or no Parquet file: write it again"
+_BATCH_ROWS = 8192
+
+
+class ParquetTable:
+    """Columns of Parquet files, one after another in the order of their names."""
+
+    def __init__(self, path: Path) -> None:
+        self.place = str(path)
+        self.files = _files(path)
+
+    def vector_columns(self) -> dict[str, bool]:
+        return {f.name: is_floating(f.type) for f in self.schema if is_vector(f.type)}
+
+    def label_columns(self) -> list[str]:
+        return [field.name for field in self.schema if is_label(field.type)]
+
+    def names(self) -> list[str]:
+        return list(self.schema.names)
+
+    def vectors(self, name: str) -> NDArray[Any]:
+        return stacked(self._vector_parts(name), self._rows, self.place, name)
+
+    def columns(self, names: Sequence[str], identity: str) -> dict[str, NDArray[Any]]:
+        parts: dict[str, list[NDArray[Any]]] = {name: [] for name in names}
+        for path in self.files:
+            self._compare(path, names)
+            with parquet_file(path) as file, readable(str(path), REMEDY):
+                table = file.read(columns=list(names))
+            for name in names:
+                parts[name].append(label_array(table.column(name), str(path), name))
+        return {name: np.concatenate(found) for name, found in parts.items()}
+
+    @cached_property
+    def schema(self) -> Any:
+        return _schema(self.files[0])
+
+    @cached_property
+    def _rows(self) -> int:
+        rows = 0
+        for path in self.files:
+            with parquet_file(path) as file:
+                rows += file.metadata.num_rows
+        return rows
+
+    def _vector_parts(self, name: str) -> Iterator[NDArray[Any]]:
+        for path in self.files:
+            self._compare(path, [name])
+            start = 0
+            with parquet_file(path) as file:
+                for batch in batches(file, path, _BATCH_ROWS, [name]):
+                    yield vector_array(batch.column(0), str(path), name, start)
+                    start += len(batch)
+
+    def _compare(self, path: Path, names: Sequence[str]) -> None:
+        schema = _schema(path)
+        for name in names:
+            if name not in schema.names:
+                raise DataError(
+                    f"{path}: no column {name!r}, which {self.files[0].name} has: give every file "
+                    "of the folder the same columns"
+                )
+            kinds = schema.field(name).type, self.schema.field(name).type
+            if kinds[0] != kinds[1]:
+                raise DataError(
+                    f"{path}: column {name!r} is {kinds[0]}, in {self.files[0].name} it is "
+                    f"{kinds[1]}: give every file of the folder the same types"
+                )
+
+
+@contextmanager
+def parquet_file(path: Path) -> Iterator[Any]:
+    """An opened file whose pages are compared with their checksums, where it has any."""
+    with readable(str(path), REMEDY):
+        opened = pq.ParquetFile(path, page_checksum_verification=True)
+    with opened as file:
+        yield file
+
+
+def batches(
+    file: Any, path: Path, rows: int, columns: Sequence[str] | None = None
+) -> Iterator[Any]:
+    """Record batches of at most ``rows`` rows; only decoding counts as reading ``path``."""
+    return decoded(file.iter_batches(batch_size=rows, columns=columns), str(path), REMEDY)
+
+
+def _schema(path: Path) -> Any:
+    with parquet_file(path) as file, readable(str(path), REMEDY):
+        schema = file.schema_arrow
+    if len(set(schema.names)) < len(schema.names):
+        raise DataError(f"{path}: two columns have the same name: rename one")
+    return schema
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    files = sorted(
+        entry
+        for entry in path.iterdir()
+        if entry.suffix.lower() in PARQUET and not entry.name.startswith((".", "_"))
+    )
+    if not files:
+        raise DataError(f"{path}: no {' or '.join(PARQUET)} files in this folder: name a file")
+    return files

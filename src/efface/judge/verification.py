@@ -1,0 +1,292 @@
+"""Open-set verification: is this a pair of one person? Threshold from calibration people (P12)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from efface.errors import DataError
+from efface.measure import intervals, pairs, quotas, rates
+from efface.measure.tails import allowed
+from efface.registry import register
+from efface.results import Card, Counts, Curve, Estimate
+from efface.types import Claim
+
+PAUC_LIMIT = 1e-3
+_METHOD = "bootstrap over people; calibration people and threshold resampled too"
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """A claim with the truth beside it: codes 0..m-1 of the same length as the vectors.
+
+    ``quota`` draws so many image pairs per two people instead of all (paper mode, A.2).
+    """
+
+    claim: Claim
+    person: NDArray[np.int64]
+    quota: int | None = None
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        return np.bincount(self.person)
+
+    def impostors(
+        self, keep: int, above: float | None, rng: np.random.Generator
+    ) -> pairs.ImpostorScores:
+        vectors = self.claim.vectors
+        if self.quota is None:
+            return pairs.impostor_scores(vectors, self.person, keep=keep, above=above)
+        return quotas.quota_scores(vectors, self.person, self.quota, rng, keep=keep, above=above)
+
+    def impostor_totals(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Number of impostor pairs under each vector of weights, own copies left out."""
+        if self.quota is None:
+            return intervals.impostor_totals(weights, self.sizes)
+        counts = quotas.quota_counts(self.sizes, self.quota)
+        return np.asarray(((weights @ counts) * weights).sum(axis=1) / 2)
+
+    def impostor_count(self) -> int:
+        """How many impostor pairs there are, without scoring any."""
+        if self.quota is None:
+            n = int(self.sizes.sum())
+            return (n * n - sum(int(k) ** 2 for k in self.sizes)) // 2
+        return int(quotas.quota_counts(self.sizes, self.quota).sum() // 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """The frozen operating point and what is needed to resample it."""
+
+    far: float
+    threshold: float | None
+    allowed: int
+    accepted: int
+    impostors: int
+    people: int
+    ladder: NDArray[np.float32]
+    """Threshold of every resample of the calibration people; empty if there is none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Outcomes on test people, by person, summed over resamples of the query images."""
+
+    mated: NDArray[np.int64]
+    accepted: NDArray[np.int64]
+    accepted_ladder: NDArray[np.int64]
+    """(people, resamples): mated accepts at each resampled threshold."""
+    impostors: int
+    confusions: pairs.Confusions
+    mated_histogram: NDArray[np.int64]
+    impostor_histogram: NDArray[np.int64]
+
+    def __add__(self, other: Evidence) -> Evidence:
+        joined = pairs.Confusions(
+            np.concatenate([self.confusions.left, other.confusions.left]),
+            np.concatenate([self.confusions.right, other.confusions.right]),
+            np.concatenate([self.confusions.count, other.confusions.count]),
+        )
+        return Evidence(
+            self.mated + other.mated,
+            self.accepted + other.accepted,
+            self.accepted_ladder + other.accepted_ladder,
+            self.impostors + other.impostors,
+            joined,
+            self.mated_histogram + other.mated_histogram,
+            self.impostor_histogram + other.impostor_histogram,
+        )
+
+
+@register(
+    Card(
+        role="judge",
+        name="verification",
+        summary="Exact open-set verification at a low false-accept rate: all pairs, by person.",
+        accepts="comparison vectors",
+        yields="TAR, FAR, EER, partial AUC, curve",
+        paper="From Measurement to Mitigation (CVPR 2026), section 3.1 and appendix A",
+    )
+)
+@dataclass(frozen=True)
+class Verification:
+    """Sets the threshold on calibration people, then counts on test people."""
+
+    far: float = 1e-3
+    bootstrap: int = 2000
+    level: float = 0.95
+    seed: int = 0
+
+    def calibrate(self, trials: Trials, *, draws: bool = True) -> Calibration:
+        """The smallest threshold with at most floor(FAR x N) calibration impostors above it."""
+        total, people = trials.impostor_count(), len(trials.sizes)
+        k = allowed(self.far, total)
+        if k < 1:
+            return Calibration(self.far, None, k, 0, total, people, np.empty(0, np.float32))
+        # A heavy resample reaches further down the tail than the threshold itself.
+        keep = min(total, 4 * k + 256 if draws else k + 1)
+        tail = trials.impostors(keep, None, self._rng("calibration quota")).tail
+        scores, labels = tail.result() if tail is not None else _nothing()
+        ladder = self._ladder(scores, labels, trials) if draws else np.empty(0, np.float32)
+        accepted = int(np.count_nonzero(scores > scores[k]))
+        return Calibration(self.far, float(scores[k]), k, accepted, total, people, ladder)
+
+    def examine(self, trials: Trials, calibration: Calibration, repeat: int = 0) -> Evidence:
+        """Count mated accepts per person and impostor accepts per two people."""
+        tau = np.float32(np.inf if calibration.threshold is None else calibration.threshold)
+        steps, place = np.unique(np.append(calibration.ladder, tau), return_inverse=True)
+        vectors, person = trials.claim.vectors, trials.person
+        mated = pairs.mated_scores(vectors, person, steps)
+        impostor = trials.impostors(0, float(tau), self._rng(f"test quota {repeat}"))
+        at = mated.accepted[:, place]
+        return Evidence(
+            mated.pairs,
+            at[:, -1],
+            at[:, :-1],
+            impostor.total,
+            impostor.confusions,
+            mated.histogram,
+            impostor.histogram,
+        )
+
+    def merit(self, trials: Trials) -> tuple[float, float]:
+        """How good an attack is on calibration people: TAR at the target FAR, then partial AUC.
+
+        Where FAR x N < 1 the partial AUC decides alone (A.4).
+        """
+        found = self.examine(trials, self.calibrate(trials, draws=False))
+        _, _, area = self.curve(found)
+        return float(found.accepted.sum() / max(found.mated.sum(), 1)), area
+
+    def tar(self, calibration: Calibration, evidence: Evidence, tails: int = 1) -> Estimate:
+        """TAR at the calibrated threshold; test and calibration people resampled (P14)."""
+        mated, people = int(evidence.mated.sum()), int(np.count_nonzero(evidence.mated))
+        if calibration.threshold is None:
+            return intervals.unknown(_too_few(calibration), mated, people, self.level)
+        if mated == 0:
+            return intervals.unknown("no mated test pair", mated, people, self.level)
+        count = calibration.ladder.size
+        weights = intervals.draw(len(evidence.mated), count, self._rng("test"))
+        draws = intervals.rate_draws(evidence.accepted_ladder, evidence.mated, weights)
+        value = float(evidence.accepted.sum() / mated)
+        return intervals.interval(
+            value, draws, n=mated, clusters=people, method=_METHOD, level=self.level, tails=tails
+        )
+
+    def far_achieved(
+        self, calibration: Calibration, evidence: Evidence, trials: Trials
+    ) -> Estimate:
+        """FAR that the frozen threshold reaches on test impostors."""
+        people = len(evidence.mated)
+        if calibration.threshold is None or not evidence.impostors:
+            return intervals.unknown(_too_few(calibration), evidence.impostors, people, self.level)
+        found = evidence.confusions
+        value = float(found.count.sum() / evidence.impostors)
+        weights = intervals.draw(people, calibration.ladder.size, self._rng("test"))
+        scale = evidence.impostors / trials.impostor_count()
+        totals = trials.impostor_totals(weights) * scale
+        draws = intervals.confusion_draws(found.left, found.right, found.count, weights, totals)
+        if value == 0:
+            # Disjoint pairs of people are independent trials: the bound counts those.
+            bound = intervals.zero_bound(people // 2, self.level)
+            return Estimate(0.0, 0.0, bound, evidence.impostors, people, "bound", self.level)
+        low, high = np.nanquantile(draws, [(1 - self.level) / 2, (1 + self.level) / 2])
+        return Estimate(
+            value, min(float(low), value), max(float(high), value), evidence.impostors, people,
+            "bootstrap over people", self.level,
+        )  # fmt: skip
+
+    def control(self, calibration: Trials, test: Trials) -> Estimate:
+        """The same game with shuffled labels: the scores stay, the truth is gone, so TAR must
+        come out near the target FAR."""
+        known = _shuffled(calibration, self._rng("shuffle calibration"))
+        frozen = self.calibrate(known, draws=False)
+        unknown = _shuffled(test, self._rng("shuffle test"))
+        if frozen.threshold is None:
+            return intervals.unknown(_too_few(frozen), 0, len(unknown.sizes), self.level)
+        mated = pairs.mated_scores(
+            unknown.claim.vectors, unknown.person, np.array([frozen.threshold])
+        )
+        n, people = int(mated.pairs.sum()), int(np.count_nonzero(mated.pairs))
+        if n == 0:
+            return intervals.unknown("no mated test pair", n, people, self.level)
+        weights = intervals.draw(len(mated.pairs), self.bootstrap, self._rng("test"))
+        draws = intervals.rate_draws(mated.accepted[:, 0], mated.pairs, weights)
+        value = float(mated.accepted.sum() / n)
+        return intervals.interval(
+            value, draws, n=n, clusters=people, method="labels shuffled", level=self.level
+        )
+
+    def curve(self, evidence: Evidence) -> tuple[Curve, float, float]:
+        """TAR on the fixed FAR grid, EER and partial AUC, all from test pairs."""
+        far, tar = rates.operating_curve(
+            pairs.at_least(evidence.mated_histogram), pairs.at_least(evidence.impostor_histogram)
+        )
+        measurable = rates.FAR_GRID * evidence.impostors >= 1 - 1e-9
+        at = rates.tar_at(far, tar, rates.FAR_GRID)
+        values = [float(t) if ok else None for t, ok in zip(at, measurable, strict=True)]
+        grid = Curve([float(f) for f in rates.FAR_GRID], values)
+        return grid, rates.equal_error_rate(far, tar), rates.partial_auc(far, tar, PAUC_LIMIT)
+
+    def pauc(self, trials: Trials, value: float) -> Estimate:
+        """Interval for the partial AUC over FAR in [0, 1e-3]: the fallback where FAR x N < 1."""
+        total, people = trials.impostor_count(), len(trials.sizes)
+        keep = min(total, 8 * allowed(PAUC_LIMIT, total) + 64)
+        tail = trials.impostors(keep, None, self._rng("test quota 0")).tail
+        scores, labels = tail.result() if tail is not None else _nothing()
+        step = max(1, len(scores) // 256)
+        mated = pairs.mated_scores(trials.claim.vectors, trials.person, scores[::step][::-1])
+        weights = intervals.draw(people, min(self.bootstrap, 1000), self._rng("test"))
+        draws = intervals.pauc_draws(
+            labels,
+            np.repeat(mated.accepted[:, ::-1], step, axis=1)[:, : len(scores)],
+            mated.pairs,
+            weights,
+            PAUC_LIMIT * trials.impostor_totals(weights),
+        )
+        n = int(mated.pairs.sum())
+        return intervals.interval(
+            value, draws, n=n, clusters=people, method="bootstrap over people", level=self.level
+        )
+
+    def counts(self, calibration: Calibration, evidence: Evidence) -> Counts:
+        return Counts(
+            mated=int(evidence.mated.sum()),
+            mated_accepted=int(evidence.accepted.sum()),
+            impostor=evidence.impostors,
+            impostor_accepted=int(evidence.confusions.count.sum()),
+            calibration_impostor=calibration.impostors,
+            calibration_allowed=calibration.allowed,
+            calibration_accepted=calibration.accepted,
+        )
+
+    def _ladder(
+        self, scores: NDArray[Any], labels: NDArray[Any], trials: Trials
+    ) -> NDArray[np.float32]:
+        people = len(trials.sizes)
+        count = intervals.resamples(self.bootstrap, len(scores), people)
+        weights = intervals.draw(people, count, self._rng("calibration"))
+        totals = trials.impostor_totals(weights)
+        return intervals.resampled_thresholds(scores, labels, weights, totals, self.far)
+
+    def _rng(self, purpose: str) -> np.random.Generator:
+        return np.random.default_rng([self.seed, *purpose.encode()])
+
+
+def _shuffled(trials: Trials, rng: np.random.Generator) -> Trials:
+    return Trials(trials.claim, rng.permutation(trials.person), trials.quota)
+
+
+def _nothing() -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+    raise DataError("no impostor pair was scored")
+
+
+def _too_few(calibration: Calibration) -> str:
+    need = int(np.ceil(1 / calibration.far))
+    return (
+        f"FAR {calibration.far:g} needs at least {need:,} impostor pairs among calibration "
+        f"people, there are {calibration.impostors:,}"
+    )

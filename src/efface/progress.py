@@ -1,0 +1,41 @@
+"""Progress with an estimate of the time left: only on a terminal, only past two seconds."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
+
+T = TypeVar("T")
+
+
+class Progress(Generic[T]):
+    """``with Progress("audit", 12) as tick: tick(result)`` hands the result through."""
+
+    def __init__(self, what: str, total: int, unit: str = "case") -> None:
+        self.what, self.total, self.unit = what, total, unit
+        self._bar: Any = None
+
+    def __enter__(self) -> Self:
+        from tqdm import tqdm
+
+        self._bar = tqdm(
+            total=self.total, desc=self.what, unit=self.unit, delay=2, disable=None, leave=False,
+            dynamic_ncols=True,
+        )  # fmt: skip
+        return self
+
+    def __call__(self, result: T) -> T:
+        self._bar.update(1)
+        return result
+
+    def at(self, done: int) -> None:
+        """Progress known as a total so far, not as a step."""
+        self._bar.update(done - self._bar.n)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.close()

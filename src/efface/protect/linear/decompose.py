@@ -1,0 +1,121 @@
+"""Decompositions that the erasers share: all in float64, none larger than d x d."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from efface.errors import EraserError
+from efface.protect.linear.moments import Matrix, Moments
+from efface.protect.linear.rank import EPS, noise, numerical_rank
+
+Shrinkage = float | Literal["auto"]
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Directions in which the identities' means differ, strongest first.
+
+    ``rank`` of them are real; the others are there for a user who forces more.
+    """
+
+    directions: Matrix
+    values: Matrix
+    rank: int
+
+    @property
+    def energy(self) -> Matrix:
+        return self.values**2
+
+    def real(self, at_least: int = 0) -> Matrix:
+        """The directions that are no rounding (or ``at_least`` of them, when that is forced)."""
+        return self.directions[:, : max(self.rank, at_least)]
+
+
+def differences(moments: Moments) -> Differences:
+    """Thin SVD of the centred means, each identity counting once (P4); paper, section 3.4.
+
+    The numerical rank found here holds in every metric and for any weights: neither changes the
+    span of the means. So it is decided once, where the rounding is known (P5).
+    """
+    centred = (moments.means - moments.centre).T
+    directions, values = left(centred)
+    shape = (centred.shape[0], centred.shape[1])
+    return Differences(directions, values, numerical_rank(values, noise(moments), shape))
+
+
+def left(matrix: Matrix) -> tuple[Matrix, Matrix]:
+    """Left singular vectors and values of a wide or tall matrix, with a fixed sign."""
+    vectors, values, _ = np.linalg.svd(thin(matrix), full_matrices=False)
+    return oriented(vectors), values
+
+
+def left_within(span: Matrix, inside: Matrix) -> tuple[Matrix, Matrix]:
+    """Left singular vectors of ``span @ inside``, all of them exactly within the range of
+    ``span``, so that at full rank nothing of it is missed."""
+    frame, corner = np.linalg.qr(span)
+    vectors, values = left(corner @ inside)
+    return oriented(frame @ vectors), values
+
+
+def thin(matrix: Matrix) -> Matrix:
+    """A matrix with the same M M' and no more columns than rows: people drop out of the cost."""
+    if matrix.shape[1] <= matrix.shape[0]:
+        return matrix
+    return np.asarray(np.linalg.qr(matrix.T, mode="r").T)
+
+
+def oriented(vectors: Matrix) -> Matrix:
+    """Each column with its largest entry positive: a sign that does not depend on the solver."""
+    largest = np.abs(vectors).argmax(axis=0)
+    signs = np.sign(vectors[largest, np.arange(vectors.shape[1])])
+    return np.asarray(vectors * np.where(signs == 0, 1.0, signs))
+
+
+@dataclass(frozen=True)
+class Metric:
+    """S^(1/2) and its (pseudo-)inverse: into the space where S is the identity, and back."""
+
+    root: Matrix
+    inverse: Matrix
+
+
+def metric(
+    scatter: Matrix, moments: Moments, shrinkage: Shrinkage = 0.0, *, pseudo: bool = False
+) -> Metric:
+    """Square roots of a covariance; with ``pseudo`` directions of rounding are left out.
+
+    Leaving out is right for the covariance of all rows (no variance, no identity). It is wrong
+    within identities, where no variance means that a direction gives everyone away.
+    """
+    values, vectors = np.linalg.eigh(shrunk(scatter, moments.rows, shrinkage))
+    power = moments.squares / moments.rows
+    keep = values > max(moments.eps**2 * power / moments.dim, EPS * moments.dim * power)
+    if not (keep.any() if pseudo else keep.all()):
+        raise EraserError(
+            "the covariance to whiten with is singular (fewer images than dimensions, or one "
+            "image of each identity): use shrinkage='auto', give more images, or do not whiten"
+        )
+    vectors, spread = vectors[:, keep], np.sqrt(values[keep])
+    return Metric((vectors * spread) @ vectors.T, (vectors / spread) @ vectors.T)
+
+
+def shrunk(scatter: Matrix, rows: int, shrinkage: Shrinkage) -> Matrix:
+    """(1 - g) S + g tr(S)/d I. ``auto`` is the g of Bodnar, Gupta and Parolya (2014), which needs
+    nothing but S and the number of rows."""
+    dim = len(scatter)
+    level = float(np.trace(scatter)) / dim
+    if shrinkage == "auto":
+        excess = float(np.sum(scatter**2)) - dim * level**2
+        share = 1.0 if excess <= 0 else min(1.0, (dim * level) ** 2 / rows / excess)
+    else:
+        share = float(shrinkage)
+    return (1 - share) * scatter + share * level * np.eye(dim)
+
+
+def check_shrinkage(shrinkage: Shrinkage) -> None:
+    number = isinstance(shrinkage, int | float) and not isinstance(shrinkage, bool)
+    if shrinkage != "auto" and not (number and 0 <= float(shrinkage) <= 1):
+        raise EraserError(f"shrinkage must be 'auto' or between 0 and 1, got {shrinkage!r}")
