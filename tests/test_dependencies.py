@@ -17,11 +17,12 @@ FILES = sorted(SOURCE.rglob("*.py"))
 # Lower numbers never import higher ones; packages of one number do not import each other.
 LAYERS = (
     {"errors", "results", "types", "_version"},
-    {"registry"},
+    {"registry", "progress"},
     {"data", "encoders", "faces", "protect", "attack", "judge", "measure", "diagnose"}
     | {"hazmat", "nets", "export", "scale"},
     {"audit"},
     {"report"},
+    {"api"},
     {"", "cli", "serve"},
 )
 LEVEL = {package: level for level, packages in enumerate(LAYERS) for package in packages}
@@ -124,6 +125,8 @@ def name_of(path: Path) -> str:
         ("audit/run.py", "efface.report", False),
         ("report/html.py", "efface.audit.run", True),
         ("report/html.py", "efface.cli.main", False),
+        ("api.py", "efface.report", True),
+        ("report/html.py", "efface.api", False),
         ("cli/main.py", "efface", True),
         ("__init__.py", "efface.audit", True),
         ("testing.py", "efface.protect.linear.isp", True),
@@ -176,9 +179,8 @@ def test_every_package_has_a_level() -> None:
 
 def test_measure_is_pure_numpy() -> None:
     for path in (SOURCE / "measure").glob("*.py"):
-        roots = {
-            m.split(".")[0] for m in imported(ast.parse(path.read_text()), name_of(path), False)
-        }
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        roots = {m.split(".")[0] for m in imported(tree, name_of(path), is_package=False)}
         outside = roots - set(sys.stdlib_module_names) - {"efface", "numpy"}
         assert not outside, f"measure/{path.name} imports {outside}"
 

@@ -28,8 +28,9 @@ class Progress(Generic[T]):
         self._bar.update(1)
         return result
 
-    def at(self, done: int) -> None:
-        """Progress known as a total so far, not as a step."""
+    def of(self, done: int, total: int) -> None:
+        """Progress told as so many of so many."""
+        self._bar.total = total
         self._bar.update(done - self._bar.n)
 
     def __exit__(

@@ -20,6 +20,7 @@ from efface.data.samples import require_pairs
 from efface.data.splits import split as make_split
 from efface.errors import DataError, EraserError, PlanError
 from efface.progress import Progress
+from efface.protect.linear.stored import Stored
 from efface.results import Case, Measurement, Spec, Sweep
 from efface.types import Attack, Protection, Samples, Split
 
@@ -218,7 +219,7 @@ def _sweeps(
             ))  # fmt: skip
         if "people" in wanted:
             counts = sweeps.doublings(len(scene.split.people("fit")))
-            if not isinstance(protection, prot.Stored):
+            if not isinstance(protection, Stored):
                 found.append(
                     sweeps.fitted_sweep(scene, subject, specs, rules, play, brief, counts)
                 )

@@ -9,7 +9,7 @@ from typing import Any
 from efface.audit.scene import Scene, Shipped
 from efface.errors import PlanError
 from efface.registry import cards, find, make
-from efface.results import Case, Mode, Spec, Threat
+from efface.results import Case, Knowledge, Mode, Spec, Threat
 from efface.types import Attack
 
 
@@ -71,11 +71,10 @@ def threats(spec: Spec, shipped: Shipped, rules: Rules) -> list[Threat]:
     the people the eraser was fitted on (P9, P10)."""
     trained = getattr(find("attack", spec.name), "trained", True)
     if rules.mode == "paper":
-        knows = "parrot" if trained and shipped.spec is not None else "naive"
-        return [
-            Threat(knowledge=knows if trained else "none", pool="fit", images=k)
-            for k in rules.shots
-        ]
+        knows: Knowledge = "none"
+        if trained:
+            knows = "naive" if shipped.spec is None else "parrot"
+        return [Threat(knowledge=knows, pool="fit", images=k) for k in rules.shots]
     if not trained:
         return [Threat(knowledge="none")]
     if shipped.spec is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -117,7 +117,8 @@ def utilities(
                     f"{labelled.dataset}: utility vectors have {labelled.dim} dimensions, the "
                     f"audited ones {release.eraser.dim}: use the same encoder"
                 )
-            task = "copies" if "edit" in labelled.attributes else "classes"
+            copies = "edit" in labelled.attributes
+            task: Literal["copies", "classes"] = "copies" if copies else "classes"
             scores = utility(
                 labelled, release.eraser.transform, rng=np.random.default_rng([rules.seed, 9]),
                 task=task, bootstrap=rules.bootstrap, level=rules.level,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from efface.data.atomic import atomic_write
 from efface.data.readers import PathLike, existing, open_table
-from efface.data.table import PARQUET, choose_vectors, readable
+from efface.data.table import PARQUET, choose_vectors, decoded, readable
 from efface.data.vectors import as_matrix, check_rows, working_dtype
 from efface.errors import DataError, EraserError
 
@@ -129,10 +129,11 @@ def _copy_member(
 ) -> None:
     from efface.data.npz import REMEDY
 
-    chunk = b"..."
-    with readable(str(work.source), REMEDY), old.open(member) as stream:
-        while chunk:
-            chunk = stream.read(1 << 20)
+    place = str(work.source)
+    with readable(place, REMEDY):
+        stream = old.open(member)
+    with stream:
+        for chunk in decoded(iter(lambda: stream.read(1 << 20), b""), place, REMEDY):
             out.write(chunk)
 
 
@@ -216,13 +217,15 @@ def _apply_ipc(work: _Work, partial: Path) -> int:
     with ipc_batches(work.source) as (_, batches):
         total = sum(len(batch) for batch in batches)
     done = 0
-    with ipc_batches(work.source) as (schema, batches):
-        with make(str(partial), schema, options=options) as writer:
-            for batch in batches:
-                for rows in _slices(len(batch), batch.nbytes // max(1, len(batch))):
-                    part = batch.slice(rows.start, rows.stop - rows.start)
-                    writer.write_batch(_with_vectors(work, part, done, total))
-                    done += len(part)
+    with (
+        ipc_batches(work.source) as (schema, batches),
+        make(str(partial), schema, options=options) as writer,
+    ):
+        for batch in batches:
+            for rows in _slices(len(batch), batch.nbytes // max(1, len(batch))):
+                part = batch.slice(rows.start, rows.stop - rows.start)
+                writer.write_batch(_with_vectors(work, part, done, total))
+                done += len(part)
     return _not_empty(done, work)
 
 

@@ -131,6 +131,7 @@ def _measurement(measurement: Measurement, at: str, names: list[str]) -> Iterato
     yield from _measured(measurement.status, measurement.tar, at)
     yield from _estimates(measurement, at, ("tar", "far", "fnmr", "fmr", "control", "pauc"))
     yield from _rate(measurement.eer, f"{at}.eer")
+    yield from _rate(measurement.family_low, f"{at}.family_low")
     if measurement.counts is not None:
         yield from _counts(measurement.counts, f"{at}.counts")
     curve = measurement.curve

@@ -62,8 +62,7 @@ def _drawings(report: Report) -> dict[str, list[Drawing]]:
     """Charts that still want the id they will have on the page."""
     far = report.provenance.far
     curves = view.curves(report)
-    transfer = report.transfer
-    angled = transfer is not None and transfer.cosines
+    transfers = [t for t in (report.transfer,) if t is not None and t.cosines]
     return {
         "before": _before_after(report),
         "tradeoff": [partial(draw, curves, far) for draw in (charts.roc, charts.det) if curves],
@@ -74,7 +73,7 @@ def _drawings(report: Report) -> dict[str, list[Drawing]]:
         else [],
         "maps": [partial(charts.scatter, shown) for shown in view.maps(report)[:_MAPS]],
         "utility": [partial(charts.usefulness, report.utility)] if report.utility else [],
-        "angles": [partial(charts.angles, transfer)] if angled else [],
+        "angles": [partial(charts.angles, transfer) for transfer in transfers],
     }
 
 

@@ -80,6 +80,7 @@ def tell(story: Story) -> list[str]:
             *_against_limit(story),
             *_change(story),
             *_chance(story),
+            *_note(story.worst),
         ]
     return [*lines, *_others(story), _caveat(story.worst)]
 
@@ -190,8 +191,7 @@ def _chance(story: Story) -> list[str]:
 
 
 def _unmeasured(story: Story) -> list[str]:
-    note = clip(story.worst.note, 300).rstrip(".")
-    lines = [f"Why: {note}."] if note else []
+    lines = [f"Why: {note}" for note in _note(story.worst)]
     lines.append(
         f"To measure at {one_in(story.far)} strangers wrongly linked, the test needs more people "
         "or more pictures of each; a less strict setting needs fewer."
@@ -199,6 +199,11 @@ def _unmeasured(story: Story) -> list[str]:
     if story.before is not None and story.before.tar.value is not None:
         lines.append(f"Before protection, {_amount(story.before.tar.value)} were linked.")
     return lines
+
+
+def _note(worst: Worst) -> list[str]:
+    note = clip(worst.note, 300).rstrip(".")
+    return [f"{note}."] if note else []
 
 
 def _others(story: Story) -> list[str]:

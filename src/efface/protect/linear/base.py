@@ -36,12 +36,14 @@ PROBE_ROWS = 4096
 class LinearProtection(ABC):
     """What every linear eraser can do; a method adds ``_solve`` and its own parameters.
 
-    ``fit`` takes Samples, or vectors with one label per row. ``dtype`` is what ships: a release
-    is measured in it. ``keep_moments`` leaves the moments in ``moments_``.
+    ``fit`` takes Samples, or vectors with one label per row. ``rank="auto"`` takes the smallest
+    rank that covers ``coverage`` of the between-identity energy (0.9 when None; an audit takes
+    None as leave to choose by its privacy target, P6). ``dtype`` is what ships: a release is
+    measured in it. ``keep_moments`` leaves the moments in ``moments_``.
     """
 
     rank: Rank = None
-    coverage: float = 0.9
+    coverage: float | None = None
     min_variance: float = 0.05
     force: bool = False
     normalise: bool = True
@@ -54,6 +56,8 @@ class LinearProtection(ABC):
     n_features_in_: int = field(init=False, repr=False)
 
     card: ClassVar[Card]
+    nested: ClassVar[bool] = True
+    """Whether the leading directions alone are the same method at a lower rank."""
 
     @abstractmethod
     def _solve(self, moments: Moments) -> LinearEraser:

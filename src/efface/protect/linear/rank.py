@@ -14,6 +14,8 @@ from efface.protect.linear.moments import Matrix, Moments
 Rank = int | Literal["auto"] | None
 
 EPS = float(np.finfo(np.float64).eps)
+COVERAGE = 0.9
+"""Share of between-identity energy that ``rank="auto"`` covers unless told otherwise."""
 FEW_PEOPLE = 20
 """Below this many identities the means span little of what strangers differ in."""
 
@@ -44,9 +46,13 @@ class Wish:
     """What the user asked for: a rank, everything, or a share of between-identity energy."""
 
     rank: Rank = None
-    coverage: float = 0.9
+    coverage: float | None = None
     min_variance: float = 0.05
     force: bool = False
+
+    @property
+    def share(self) -> float:
+        return COVERAGE if self.coverage is None else self.coverage
 
     def check(self) -> None:
         rank = self.rank
@@ -55,7 +61,7 @@ class Wish:
             raise EraserError(f"rank must be a whole number, 'auto' or None, got {rank!r}")
         if isinstance(rank, int | np.integer) and rank < 1:
             raise EraserError(f"rank {rank} would remove nothing: ask for at least 1")
-        if not 0 < self.coverage <= 1:
+        if not 0 < self.share <= 1:
             raise EraserError(f"coverage must be above 0 and at most 1, got {self.coverage!r}")
         if not 0 <= self.min_variance < 1:
             raise EraserError(f"min_variance must be in [0, 1), got {self.min_variance!r}")
@@ -69,7 +75,7 @@ def choose(energy: Matrix, full: int, wish: Wish, *, people: int, dim: int) -> i
             "nothing to remove; check that the labels belong to these vectors"
         )
     if wish.rank == "auto":
-        return covering(energy[:full], wish.coverage)
+        return covering(energy[:full], wish.share)
     if wish.rank is None:
         _refuse_everything(full, wish, people=people, dim=dim)
         return full

@@ -6,12 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from efface.report.charts import axes, svg
-from efface.report.charts.marks import BEFORE, NAIVE, PARROT, Key, Style, legend, series
+from efface.report.charts.marks import BEFORE, NAIVE, PARROT, UNTRAINED, Key, Style, legend, series
 from efface.report.words import clip, interval, percent
 from efface.results import Estimate, Measurement, UtilityScore
 
 _LEFT, _RIGHT = 92.0, svg.WIDTH - 122.0
 _ROW, _GAP = 20.0, 14.0
+_LOOKS = {
+    "none": ("after", UNTRAINED),
+    "naive": ("naive", NAIVE),
+    "parrot": ("parrot", PARROT),
+}
 
 
 @dataclass(frozen=True)
@@ -69,18 +74,17 @@ def attack_label(measurement: Measurement) -> str:
 
 def _attackers(measurements: Sequence[Measurement], raw: str, release: str) -> list[Group]:
     groups: dict[str, dict[str, Row]] = {}
-    looks = {"naive": ("naive", NAIVE), "parrot": ("parrot", PARROT)}
     for measurement in measurements:
         case = measurement.case
         if case.release not in (raw, release):
             continue
-        label, style = ("before", BEFORE) if case.release == raw else looks[case.threat.knowledge]
+        label, style = ("before", BEFORE) if case.release == raw else _LOOKS[case.threat.knowledge]
         rows = groups.setdefault(attack_label(measurement), {})
         row = Row(label, measurement.tar, style)
         # Two settings of one attack under one name: the worse for privacy is the one to show.
         if label not in rows or (rows[label].estimate.value or 0) < (row.estimate.value or 0):
             rows[label] = row
-    order = ("before", "naive", "parrot")
+    order = ("before", "after", "naive", "parrot")
     return [
         (name, [rows[label] for label in order if label in rows]) for name, rows in groups.items()
     ]

@@ -54,6 +54,7 @@ class Style:
 BEFORE = Style("s-before", "m-before", "circle")
 NAIVE = Style("s-after", "m-after", "diamond")
 PARROT = Style("s-after", "m-after", "circle")
+UNTRAINED = Style("s-after", "m-after", "square")
 
 
 def series(index: int) -> Style:

@@ -1,0 +1,121 @@
+"""Options that several commands share, so that one word means one thing everywhere."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from efface.errors import DataError
+
+if TYPE_CHECKING:
+    from efface.types import Samples
+
+F = TypeVar("F", bound=Callable[..., Any])
+METHODS = ("isp", "leace", "sal", "inlp", "rlace")
+
+
+class Rank(click.ParamType):
+    """``auto`` or a whole number."""
+
+    name = "auto|N"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int | str:
+        if isinstance(value, int) or value == "auto":
+            return value
+        try:
+            number = int(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither 'auto' nor a whole number", param, ctx)
+        if number < 1:
+            self.fail(f"{number} is below 1", param, ctx)
+        return number
+
+
+def data_options(function: F) -> F:
+    """How to read the embeddings."""
+    for option in (
+        click.option("--labels", type=click.Path(), help="CSV with the columns of a .npy file."),
+        click.option("--embedding", metavar="COL", help="Vector column; found by itself if single."),
+        click.option("--identity", metavar="COL", default="identity", show_default=True,
+                     help="Column that says who is in the picture."),
+    ):  # fmt: skip
+        function = option(function)
+    return function
+
+
+def seed_option(function: F) -> F:
+    return click.option(
+        "--seed", type=int, default=0, show_default=True, help="Seed of splits, draws and training."
+    )(function)
+
+
+def given(name: str) -> bool:
+    """Whether the user typed this option, rather than leaving its default."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source is not None and source.name not in ("DEFAULT", "DEFAULT_MAP")
+
+
+def read(
+    path: str, identity: str, embedding: str | None, labels: str | None, dataset: str | None = None
+) -> Samples:
+    """Samples of a file, named after it."""
+    from dataclasses import replace
+
+    from efface.data.readers import load
+
+    samples = load(path, identity=identity, embedding=embedding, labels=labels)
+    return replace(samples, dataset=dataset or Path(path).stem)
+
+
+def writable_folder(folder: str) -> Path:
+    """Fail before the work, not after it, if the output cannot be written."""
+    path = Path(folder)
+    nearest = path
+    while not nearest.exists():
+        nearest = nearest.parent
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        raise DataError(f"{path}: cannot write there: choose another --out")
+    return path
+
+
+def writable_file(file: str) -> Path:
+    path = Path(file)
+    if path.is_dir():
+        raise DataError(f"{path}: is a folder: give the name of a file")
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK | os.X_OK):
+        raise DataError(f"{path.parent}: no such folder, or not writable: make it first")
+    return path
+
+
+def command_line() -> str:
+    """The command as typed, file names without their folders: it goes into the report."""
+    import sys
+
+    words = []
+    for word in ["efface", *sys.argv[1:]]:
+        words.append(Path(word).name if os.sep in word else word)
+    return " ".join(words)
+
+
+def quiet_warnings(function: F) -> F:
+    """Warnings of efface as one line each on standard error, without source lines."""
+    import warnings
+
+    from efface.errors import EffaceWarning
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", EffaceWarning)
+            result = function(*args, **kwargs)
+        for line in dict.fromkeys(str(w.message) for w in caught):
+            click.echo(f"warning: {line}", err=True)
+        return result
+
+    return wrapped  # type: ignore[return-value]

@@ -1,0 +1,42 @@
+"""``efface report``: render a stored report again, without its data."""
+
+from __future__ import annotations
+
+import click
+import msgspec
+
+from efface.cli import options
+
+
+@click.command()
+@click.argument("report_json", type=click.Path(), required=False)
+@click.option("--html", type=click.Path(), help="Write the HTML page here.")
+@click.option("--junit", type=click.Path(), help="Write JUnit XML here.")
+@click.option("--schema", is_flag=True, help="Print the JSON schema of a report and stop.")
+def report(report_json: str | None, html: str | None, junit: str | None, schema: bool) -> int:
+    """Render REPORT_JSON as HTML or JUnit; the exit code is that of its verdict."""
+    from efface.data.atomic import atomic_write
+    from efface.report.gate import exit_code
+    from efface.report.schema import json_schema, read
+
+    if schema:
+        click.echo(msgspec.json.format(msgspec.json.encode(json_schema()), indent=2).decode())
+        return 0
+    if report_json is None:
+        raise click.UsageError("give a report.json, or --schema")
+    targets = [options.writable_file(f) for f in (html, junit) if f is not None]
+    found = read(report_json)
+    if html is not None:
+        from efface.report.html import to_html
+
+        with atomic_write(targets[0]) as partial:
+            partial.write_text(to_html(found), encoding="utf-8")
+    if junit is not None:
+        from efface.report.junit import to_junit
+
+        with atomic_write(targets[-1]) as partial:
+            partial.write_bytes(to_junit(found))
+    click.echo(found.verdict.headline)
+    for target in targets:
+        click.echo(str(target))
+    return exit_code(found)
