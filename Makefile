@@ -68,5 +68,6 @@ clean:
 	  echo "$$found cannot make a virtual environment: install its venv module" >&2; \
 	  echo "(Debian and Ubuntu: apt install $$name), then run make again." >&2; \
 	  exit 1; fi; \
-	if [ ! -x $(BIN)/python ]; then echo "Making .venv with $$found"; "$$found" -m venv .venv; fi
+	if ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
+	  echo "Making .venv with $$found"; "$$found" -m venv .venv; fi
 	@touch $@

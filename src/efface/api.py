@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from efface.audit import sections
-from efface.audit.audit import SweepName, Table, investigate
+from efface.audit.audit import SweepName, Table, choose_rank, investigate
 from efface.audit.cases import Rules, attack_specs
-from efface.audit.protections import as_protection
 from efface.audit.scene import Scene, lend_shadow, summarise
 from efface.audit.worst import worst_case
+from efface.data.fingerprint import row_fingerprints
 from efface.data.splits import split as make_split
 from efface.errors import PlanError
+from efface.protect.linear.eraser import LinearEraser
+from efface.registry import make
 from efface.report.gate import verdict
 from efface.report.schema import SCHEMA
-from efface.results import Mode, Report, Spec, Transfer
+from efface.results import Mode, Report, Spec, Sweep, Transfer
 from efface.types import Attack, Samples, Split
 
 
@@ -98,3 +103,42 @@ def _transfer(
         split, _ = lend_shadow(split)
     second = Scene.of(other, split)
     return sections.transfer(scene, second, protections[0], attack_specs(attacks), rules)
+
+
+def fit_projector(
+    samples: Samples,
+    method: str = "isp",
+    *,
+    rank: int | str = "auto",
+    coverage: float | None = None,
+    target: float = 0.05,
+    far: float = 1e-3,
+    everyone: bool = False,
+    force: bool = False,
+    seed: int = 0,
+) -> tuple[LinearEraser, Sweep | None]:
+    """A projector from the fit part of the default split, and the sweep that chose its rank.
+
+    ``rank="auto"`` takes the smallest rank whose worst case on calibration people meets
+    ``target``, or with ``coverage`` the smallest that covers that share of the energy. The eraser
+    carries fingerprints of the people it has seen, so that an audit keeps them out of its test.
+    """
+    params: dict[str, Any] = {"rank": rank, "force": force}
+    if coverage is not None:
+        params["coverage"] = coverage
+    protection = make("protection", method, **params)
+    rows, sweep = np.arange(len(samples)), None
+    if everyone and rank == "auto" and coverage is None:
+        raise PlanError("rank auto needs held-out people: give a rank or a coverage with --all")
+    if not everyone:
+        split = make_split(samples, seed=seed)
+        rows = split.fit
+        if rank == "auto" and coverage is None:
+            lent, _ = lend_shadow(split)
+            table = Table(Scene.of(samples, lent), Rules(far=far, seed=seed), None)
+            best, sweep = choose_rank(table, protection, attack_specs(None), target)
+            protection = make("protection", method, rank=best, force=force)
+    seen = samples.take(rows)
+    eraser = protection.fit(seen).eraser_
+    prints = tuple(f"{mark:016x}" for mark in np.unique(row_fingerprints(seen)).tolist())
+    return replace(eraser, fingerprints=prints), sweep

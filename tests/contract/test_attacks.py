@@ -19,6 +19,18 @@ def test_every_shortcut_belongs_to_an_attack() -> None:
     assert set(QUICK) <= set(NAMES)
 
 
+# An option that calibration people have settled is an attack too.
+SETTLED: list[tuple[str, dict[str, Any]]] = [
+    ("ridge", {"alpha": 1.0}),
+    ("lda", {"shrinkage": 0.1, "weighing": "plda"}),
+]
+
+
+@pytest.mark.parametrize(("name", "params"), SETTLED, ids=lambda v: str(v))
+def test_settled_attack_keeps_its_contract(name: str, params: dict[str, Any]) -> None:
+    check_attack(lambda: registry.make("attack", name, **params))
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_attack_keeps_its_contract(name: str) -> None:
     check_attack(lambda: registry.make("attack", name, **QUICK.get(name, {})))

@@ -12,7 +12,10 @@ from efface.testing import check_protection
 NAMES = [card.name for card in registry.cards("protection")]
 
 # Beside the defaults: settings that take another path through the code.
-VARIANTS: list[tuple[str, dict[str, Any]]] = [(name, {"rank": 3}) for name in NAMES]
+VARIANTS: list[tuple[str, dict[str, Any]]] = [
+    *((name, {"rank": 3, "dtype": "float16"}) for name in NAMES),
+    ("isp", {"whiten": True, "rank": 3}),
+]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -14,8 +14,7 @@ from efface.audit import sections, sweeps
 from efface.audit.cache import Cache
 from efface.audit.cases import Rules, attack_specs, cases
 from efface.audit.run import Player, run
-from efface.audit.scene import Scene, Shipped, lend_shadow, summarise
-from efface.audit.worst import worst_case
+from efface.audit.scene import Scene, Shipped, lend_shadow
 from efface.data.samples import require_pairs
 from efface.data.splits import split as make_split
 from efface.errors import DataError, EraserError, PlanError
@@ -220,9 +219,7 @@ def _sweeps(
         if "people" in wanted:
             counts = sweeps.doublings(len(scene.split.people("fit")))
             if not isinstance(protection, Stored):
-                found.append(
-                    sweeps.fitted_sweep(scene, subject, specs, rules, play, brief, counts)
-                )
+                found.append(sweeps.fitted_sweep(scene, subject, specs, rules, play, brief, counts))
             pool = len(scene.split.people("fit")) + len(scene.split.people("shadow"))
             found.append(sweeps.attacking_sweep(
                 scene, release, specs, rules, play, brief, sweeps.doublings(pool)

@@ -112,7 +112,9 @@ def _specs(entries: list[dict[str, Any]], role: str) -> list[Spec]:
         name = entry.get("name")
         if not isinstance(name, str):
             raise PlanError(f"every [[{role[:7]}]] of a plan needs a name, this one has {entry}")
-        params = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items() if k != "name"}
+        params = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in entry.items() if k != "name"
+        }
         make(role, name, **params)
         specs.append(Spec(name.lower(), params))
     return specs

@@ -154,7 +154,7 @@ def transfer(
     for scene, where in zip((one, two), names, strict=True):
         cells.append(_cell(scene, scene.raw(), None, where, specs, rules))
         for source, origin in zip(shipped, names, strict=True):
-            cells.append(_cell(scene, _moved(source, scene), origin, where, specs, rules))
+            cells.append(_cell(scene, moved(source, scene), origin, where, specs, rules))
     a, b = (s.eraser for s in shipped)
     if a is None or b is None:
         raise DataError("transfer is defined for linear erasers")
@@ -168,7 +168,7 @@ def transfer(
     )
 
 
-def _moved(source: Shipped, scene: Scene) -> Shipped:
+def moved(source: Shipped, scene: Scene) -> Shipped:
     """The eraser of one data set applied to the vectors of another."""
     if source.eraser is None:
         raise DataError("transfer is defined for linear erasers")

@@ -115,7 +115,9 @@ def fitted_sweep(
         # Fewer people span fewer directions than the rank asked for.
         wanted = min(rank, count - 1)
         try:
-            shipped = fewer.ship(subject.remake(wanted), subject.spec.name, subject.spec, rules.seed)
+            shipped = fewer.ship(
+                subject.remake(wanted), subject.spec.name, subject.spec, rules.seed
+            )
         except EraserError as refused:
             points.append(SweepPoint(x=count, tar=unknown(str(refused)), note=str(refused)))
             continue

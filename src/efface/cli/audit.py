@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 @click.argument("emb", type=click.Path())
 @data_options
 @click.option("--protect", multiple=True, type=click.Choice(METHODS), help="Eraser to fit; repeat.")
-@click.option("--rank", type=Rank(), default="auto", show_default=True, help="Directions to remove.")
+@click.option(
+    "--rank", type=Rank(), default="auto", show_default=True, help="Directions to remove."
+)
 @click.option("--coverage", type=float, help="With --rank auto: cover this share of the energy.")
 @click.option("--projector", multiple=True, type=click.Path(), help="Stored projector; repeat.")
 @click.option("--far", type=float, default=1e-3, show_default=True, help="False-accept rate.")
@@ -35,11 +37,20 @@ if TYPE_CHECKING:
 @click.option("--utility", type=click.Path(), help="Labelled vectors that are not faces.")
 @click.option("--label", default="label", show_default=True, help="Class column of --utility.")
 @click.option("--copies", type=click.Path(), help="Vectors of originals and edited copies.")
-@click.option("--original", default="original", show_default=True,
-              help="Column of --copies that numbers the original; column 'edit' says which edit.")
+@click.option(
+    "--original",
+    default="original",
+    show_default=True,
+    help="Column of --copies that numbers the original; column 'edit' says which edit.",
+)
 @click.option("--transfer", type=click.Path(), help="A second data set, same encoder.")
-@click.option("--sweep", type=click.Choice(["all", "rank", "people", "none"]), default="all",
-              show_default=True, help="Sweeps to run in strong mode.")
+@click.option(
+    "--sweep",
+    type=click.Choice(["all", "rank", "people", "none"]),
+    default="all",
+    show_default=True,
+    help="Sweeps to run in strong mode.",
+)
 @click.option("--bootstrap", type=int, default=2000, show_default=True, help="Resamples of people.")
 @seed_option
 @click.option("--cache", type=click.Path(), help="Folder for measurements already made.")

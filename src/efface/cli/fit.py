@@ -18,14 +18,28 @@ if TYPE_CHECKING:
 @click.argument("emb", type=click.Path())
 @data_options
 @click.option("--method", type=click.Choice(METHODS), default="isp", show_default=True)
-@click.option("--rank", type=Rank(), default="auto", show_default=True,
-              help="Directions to remove; auto meets --target on calibration people.")
+@click.option(
+    "--rank",
+    type=Rank(),
+    default="auto",
+    show_default=True,
+    help="Directions to remove; auto meets --target on calibration people.",
+)
 @click.option("--coverage", type=float, help="With --rank auto: cover this share of the energy.")
-@click.option("--target", type=float, default=0.05, show_default=True,
-              help="Worst-case TAR whose upper bound --rank auto must meet.")
+@click.option(
+    "--target",
+    type=float,
+    default=0.05,
+    show_default=True,
+    help="Worst-case TAR whose upper bound --rank auto must meet.",
+)
 @click.option("--far", type=float, default=1e-3, show_default=True, help="False-accept rate.")
-@click.option("--all", "everyone", is_flag=True,
-              help="Fit on every person, not on the fit part; audit it on other data then.")
+@click.option(
+    "--all",
+    "everyone",
+    is_flag=True,
+    help="Fit on every person, not on the fit part; audit it on other data then.",
+)
 @click.option("--force", is_flag=True, help="Keep a rank that would otherwise be refused.")
 @seed_option
 @click.option("--out", type=click.Path(), required=True, help="projector.safetensors")
@@ -84,6 +98,3 @@ def _shortfall(sweep: Sweep) -> str:
         f"{best.attacker}. Nothing was written.{few} Give --rank {best.x} to take it all the same, "
         "another --target, or more people."
     )
-
-
-

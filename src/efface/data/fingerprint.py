@@ -94,6 +94,6 @@ def _planes(dim: int) -> NDArray[np.float32]:
     changes them; columns centred, as features after a ReLU share a large mean."""
     size = dim * _PLANES
     stream = hashlib.shake_256(f"efface row fingerprint 1, {dim}".encode()).digest(size // 8)
-    signs = np.unpackbits(np.frombuffer(stream, np.uint8)).reshape(dim, _PLANES) * 2.0 - 1.0
-    centred: NDArray[np.float64] = signs - signs.mean(axis=0) if dim > 1 else signs
-    return centred.astype(np.float32)
+    bits = np.unpackbits(np.frombuffer(stream, np.uint8)).reshape(dim, _PLANES)
+    signs = bits.astype(np.float32) * 2 - 1
+    return np.asarray(signs - signs.mean(axis=0))

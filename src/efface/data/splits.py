@@ -46,11 +46,11 @@ def split(
     asked = {"fit": fit, "shadow": shadow, "calibration": calibration, "test": test}
     quotas = _quotas(asked, len(people), samples.dataset)
     order = np.random.default_rng(seed).permutation(people)
-    if taken is None:
+    mine = _present(taken, samples)
+    if not mine.size:
         counts = _rounded(quotas)
         rule = f"by identity, seed {seed}: " + _in_words(asked, counts)
     else:
-        mine = _present(taken, samples)
         order = np.concatenate([mine, order[~np.isin(order, mine)]])
         counts = _around(len(mine), len(people), quotas)
         rule = f"by identity, seed {seed}: fit the {len(mine)} people given, " + ", ".join(
@@ -59,8 +59,7 @@ def split(
     _check(counts, len(people), samples.dataset)
     ends = np.cumsum([0, *(counts[part] for part in PARTS)])
     chosen = {part: order[ends[i] : ends[i + 1]] for i, part in enumerate(PARTS)}
-    rows = {part: _rows(samples, codes) for part, codes in chosen.items()}
-    return Split(**rows, identity=samples.identity, names=samples.names, seed=seed, rule=rule)
+    return _made(samples, {part: _rows(samples, c) for part, c in chosen.items()}, seed, rule)
 
 
 def split_by_column(samples: Samples, column: str) -> Split:
@@ -80,7 +79,7 @@ def split_by_column(samples: Samples, column: str) -> Split:
             f"from 0): use {', '.join(_WORDS)}"
         )
     rows = {name: np.flatnonzero(part == name) for name in PARTS}
-    made = Split(**rows, identity=samples.identity, names=samples.names, rule=f"by column {column}")
+    made = _made(samples, rows, 0, f"by column {column}")
     counts = {name: len(made.people(name)) for name in PARTS}
     _check(counts, len(samples.people), samples.dataset)
     return made
@@ -132,8 +131,8 @@ def _around(taken: int, people: int, quotas: Mapping[str, float]) -> dict[str, i
     return _rounded({"fit": float(taken), **{p: q * scale for p, q in others.items()}})
 
 
-def _present(taken: ArrayLike, samples: Samples) -> Codes:
-    codes = np.unique(np.asarray(taken, dtype=np.int64))
+def _present(taken: ArrayLike | None, samples: Samples) -> Codes:
+    codes = np.unique(np.asarray([] if taken is None else taken, dtype=np.int64))
     strangers = codes[~np.isin(codes, samples.people)]
     if strangers.size:
         raise SplitError(
@@ -159,7 +158,16 @@ def _in_words(asked: Mapping[str, Size | None], counts: Mapping[str, int]) -> st
     shares = all(isinstance(size, float) for size in sizes)
     left: Size = max(0.0, 1 - sum(sizes)) if shares else counts["shadow"]
     words = {part: left if size is None else size for part, size in asked.items()}
-    return ", ".join(f"{part} {words[part] + 0:.6g}" for part in PARTS)
+    return ", ".join(f"{part} {_shown(words[part])}" for part in PARTS)
+
+
+def _shown(size: Size) -> str:
+    return f"{size:.6g}" if isinstance(size, float) else str(size)
+
+
+def _made(samples: Samples, rows: Mapping[str, NDArray[np.int64]], seed: int, rule: str) -> Split:
+    fit, shadow, calibration, test = (rows[part] for part in PARTS)
+    return Split(fit, shadow, calibration, test, samples.identity, samples.names, seed, rule)
 
 
 def _rows(samples: Samples, codes: NDArray[Any]) -> NDArray[np.int64]:

@@ -56,8 +56,11 @@ class LinearProtection(ABC):
     n_features_in_: int = field(init=False, repr=False)
 
     card: ClassVar[Card]
-    nested: ClassVar[bool] = True
-    """Whether the leading directions alone are the same method at a lower rank."""
+
+    @property
+    def nested(self) -> bool:
+        """Whether the leading directions alone are the same method at a lower rank."""
+        return True
 
     @abstractmethod
     def _solve(self, moments: Moments) -> LinearEraser:

@@ -85,7 +85,8 @@ def thin(matrix: Matrix) -> Matrix:
     """A matrix with the same M M' and no more columns than rows: people drop out of the cost."""
     if matrix.shape[1] <= matrix.shape[0]:
         return matrix
-    return np.asarray(np.linalg.qr(matrix.T, mode="r").T)
+    corner: Matrix = np.linalg.qr(matrix.T, mode="r")  # type: ignore[assignment]
+    return corner.T
 
 
 def oriented(vectors: Matrix) -> Matrix:

@@ -41,12 +41,12 @@ class Game:
     # --- the value --------------------------------------------------------------------------
 
     def solve(self) -> tuple[Matrix, Matrix]:
-        """The known solution: frames V and the worth of each direction to the adversary.
+        """The directions to take, best first, and what each is worth to the adversary.
 
-        In the metric T = S + penalty I an adversary confined to the complement of U is one whose
-        whitened weights avoid T^(-1/2) U. It gains |(I - V V') T^(-1/2) C|^2 with V spanning
-        T^(-1/2) U, and every k-dimensional V belongs to one U: the k leading left singular
-        vectors of T^(-1/2) C are best, and the squared singular values left over are the value.
+        In the metric T = S + penalty I an adversary kept out of the span of U is one whose
+        whitened weights avoid V = T^(-1/2) U, and gains |(I - V V') T^(-1/2) C|^2. That is linear
+        in V V', so over the Fantope it is least at a corner: the k leading left singular vectors
+        of T^(-1/2) C. Every V belongs to one U, so no other projection of rank k does better.
         """
         values, vectors = np.linalg.eigh(self.scatter + self.penalty * np.eye(len(self.scatter)))
         spread = np.sqrt(values)
@@ -65,21 +65,48 @@ class Game:
         return weights, float(np.sum(seen * weights))
 
     def play(self, frame: Matrix, iterations: int, tolerance: float) -> tuple[Matrix, float]:
-        """Alternate from the projection onto ``frame``; the best frame met and its gain."""
-        size, k = frame.shape
-        eye = np.eye(size)
-        taken = frame @ frame.T
-        weights, gain = self.answer(eye - taken)
-        best = frame, gain
-        pace = 1.0
-        for _ in range(iterations):
-            slope = self._slope(eye - taken, weights)
-            pace /= max(float(np.linalg.norm(slope, 2)), np.finfo(float).tiny)
-            ...
-        return best
+        """Alternate from the projection onto ``frame``; the best frame met and its gain.
 
-    def _slope(self, keep: Matrix, weights: Matrix) -> Matrix:
+        The projection climbs the adversary's loss, the adversary answers. A move that does not
+        help is shortened; when none helps, or hardly, the play is over.
+        """
+        best = _Move(frame @ frame.T, frame, *self._respond(frame @ frame.T))
+        move, pace = best, 0.0
+        for _ in range(iterations):
+            slope = self._slope(move)
+            pace = pace or 1 / float(np.linalg.norm(slope, 2))
+            following, pace = self._climb(move, slope, pace)
+            if following is None or move.gain - following.gain < tolerance * move.gain:
+                break
+            move = following
+            corner = _Move(move.taken, move.frame, *self._respond(move.frame @ move.frame.T))
+            best = min(best, corner, key=lambda m: m.gain)
+        return best.frame, best.gain
+
+    def _respond(self, taken: Matrix) -> tuple[Matrix, float]:
+        return self.answer(np.eye(len(taken)) - taken)
+
+    def _climb(self, move: _Move, slope: Matrix, pace: float) -> tuple[_Move | None, float]:
+        for _ in range(_HALVINGS):
+            taken, frame = onto_fantope(move.taken + pace * slope, move.frame.shape[1])
+            following = _Move(taken, frame, *self._respond(taken))
+            if following.gain < move.gain:
+                return following, 2 * pace
+            pace /= 3
+        return None, pace
+
+    def _slope(self, move: _Move) -> Matrix:
         """How the adversary's loss rises with the projection (envelope theorem)."""
-        unexplained = self.load - self.scatter @ (keep @ weights)
-        rise = unexplained @ weights.T
+        seen = move.weights - move.taken @ move.weights
+        rise = (self.load - self.scatter @ seen) @ move.weights.T
         return np.asarray(rise + rise.T)
+
+
+@dataclass(frozen=True)
+class _Move:
+    """A projection on the Fantope, its leading frame, and the adversary's answer to it."""
+
+    taken: Matrix
+    frame: Matrix
+    weights: Matrix
+    gain: float

@@ -122,4 +122,4 @@ class _Rounds:
         freedom = self.dim - self.penalty * float(np.trace(inverse))
         trials = (self.people - 1) * max(freedom, 0.0)
         chance = (trials + _SIGMAS * np.sqrt(2 * trials)) / max(self.rows - 1, 1)
-        return explained <= chance
+        return bool(explained <= chance)

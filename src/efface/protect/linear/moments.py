@@ -131,7 +131,7 @@ class Moments:
     def means(self) -> Matrix:
         """Mean vector of each identity, people x dim, sorted by label."""
         order = self._order()
-        return self._sums[order] / self._counts[order, None]
+        return np.asarray(self._sums[order] / self._counts[order, None])
 
     @property
     def mean(self) -> Matrix:
@@ -222,7 +222,7 @@ def _absent(labels: NDArray[Any]) -> NDArray[np.bool_]:
     if labels.dtype.kind == "O":
         return np.array([v is None or v != v for v in labels], bool)
     if labels.dtype.kind == "f":
-        return np.isnan(labels)
+        return np.asarray(np.isnan(labels))
     return np.zeros(len(labels), bool)
 
 

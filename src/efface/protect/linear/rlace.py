@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
 from efface.errors import EraserError
 from efface.protect.linear.base import LinearProtection
-from efface.protect.linear.decompose import Differences, differences, leading, left, thin, without
+from efface.protect.linear.decompose import differences, left, oriented
 from efface.protect.linear.eraser import LinearEraser
-from efface.protect.linear.fantope import onto_fantope
+from efface.protect.linear.game import Game
 from efface.protect.linear.inlp import check_ridge
-from efface.protect.linear.moments import Matrix, Moments
+from efface.protect.linear.moments import Moments
 from efface.registry import register
 from efface.results import Card
 
 _WIDE_GAP = 0.05
+"""Above this share of the adversary's first gain an unfinished game is worth a warning."""
 
 
 @register(
@@ -32,43 +33,49 @@ _WIDE_GAP = 0.05
 )
 @dataclass(eq=False)
 class RLACE(LinearProtection):
-    """Minimax between a ridge adversary and a projection relaxed to the Fantope, by alternation.
+    """The minimax game between a ridge adversary and a projection of rank k, squared loss.
 
-    Both players move exactly: the adversary answers in closed form, the projection climbs its
-    loss and returns onto the Fantope; the k leading eigenvectors are removed. For squared loss
-    the game has a known value (see ``_Game.optimum``): ``gap_`` is how far, relative to it, the
-    answer is off. ``start`` is that optimum, which the alternation then cannot improve, or the
-    leading cross-covariance, from where it has to find it.
+    ``exact`` takes the game's solution, which is known (``Game.solve``). ``alternate`` plays it:
+    the projection, relaxed to the Fantope, starts at the leading cross-covariance and climbs the
+    loss of an adversary that answers in closed form; the leading eigenvectors are removed.
+    ``gap_`` is what the adversary gains above the solution, as a share of its gain on the
+    untouched vectors. ``ridge`` is relative to the mean eigenvalue of the covariance.
     """
 
     ridge: float = 1e-3
-    iterations: int = 100
-    tolerance: float = 1e-5
-    start: Literal["optimum", "cross"] = "optimum"
+    solver: Literal["exact", "alternate"] = "exact"
+    iterations: int = 50
+    tolerance: float = 1e-4
 
-    nested: ClassVar[bool] = False
+    gap_: float = field(init=False, repr=False)
+
+    @property
+    def nested(self) -> bool:
+        return self.solver == "exact"
 
     def _check_params(self) -> None:
         super()._check_params()
         check_ridge(self.ridge)
+        if self.solver not in ("exact", "alternate"):
+            raise EraserError(f"solver must be 'exact' or 'alternate', got {self.solver!r}")
         if self.iterations < 1 or not self.tolerance > 0:
             raise EraserError("iterations must be at least 1 and tolerance above 0")
-        if self.start not in ("optimum", "cross"):
-            raise EraserError(f"start must be 'optimum' or 'cross', got {self.start!r}")
 
     def _solve(self, moments: Moments) -> LinearEraser:
         found = differences(moments)
         span = found.real(self._at_least())
-        game = _Game.of(moments, span, self.ridge)
-        worth = game.worth()
+        game = Game.of(moments, span, self.ridge)
+        directions, worth = game.solve()
         rank = self._choose(worth, found.rank, moments)
-        first = game.optimum(rank) if self.start == "optimum" else leading_full(game.load, rank)
-        frame, gain = game.play(first, self.iterations, self.tolerance)
-        best = float(worth[rank:].sum())
-        self.gap_ = max(0.0, gain - best) / float(worth.sum())
-        notes = (f"the game ended {self.gap_:.1%} short of its optimum: raise iterations",)
-        return LinearEraser(
-            span @ frame,
-            energy=worth[: found.rank],
-            warnings=notes if self.gap_ > _WIDE_GAP else (),
-        )
+        if self.solver == "exact":
+            frame, self.gap_ = directions[:, :rank], 0.0
+        else:
+            frame, gain = game.play(left(game.load)[0][:, :rank], self.iterations, self.tolerance)
+            self.gap_ = max(0.0, gain - float(worth[rank:].sum())) / float(worth.sum())
+        basis = oriented(np.linalg.qr(span @ frame)[0])
+        return LinearEraser(basis, energy=worth[: found.rank], warnings=self._notes())
+
+    def _notes(self) -> tuple[str, ...]:
+        if self.gap_ <= _WIDE_GAP:
+            return ()
+        return (f"the game ended {self.gap_:.1%} above its value: use solver='exact'",)
