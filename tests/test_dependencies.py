@@ -23,6 +23,7 @@ LAYERS = (
     {"audit"},
     {"report"},
     {"api"},
+    {"demo"},
     {"", "cli", "serve"},
 )
 LEVEL = {package: level for level, packages in enumerate(LAYERS) for package in packages}

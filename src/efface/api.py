@@ -14,7 +14,7 @@ from efface.audit.audit import SweepName, Table, choose_rank, investigate
 from efface.audit.cases import Rules, attack_specs
 from efface.audit.scene import Scene, lend_shadow, summarise
 from efface.audit.worst import worst_case
-from efface.data.fingerprint import row_fingerprints
+from efface.data.fingerprint import identity_fingerprints
 from efface.data.splits import split as make_split
 from efface.errors import PlanError
 from efface.protect.linear.eraser import LinearEraser
@@ -140,5 +140,5 @@ def fit_projector(
             protection = make("protection", method, rank=best, force=force)
     seen = samples.take(rows)
     eraser = protection.fit(seen).eraser_
-    prints = tuple(f"{mark:016x}" for mark in np.unique(row_fingerprints(seen)).tolist())
+    prints = tuple(sorted(identity_fingerprints(seen).values()))
     return replace(eraser, fingerprints=prints), sweep

@@ -64,7 +64,9 @@ def make(role: str, name: str, **params: Any) -> Any:
     cls = find(role, name)
     import inspect
 
-    known = [p for p in inspect.signature(cls).parameters if not p.startswith("_")]
+    known = [
+        p for p in inspect.signature(cls).parameters if not p.endswith("_")
+    ]  # x_ is learnt, not given
     for param in params:
         if param not in known:
             raise PlanError(f"{name} has no parameter {param!r}{nearest(param, known)}")

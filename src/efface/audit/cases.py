@@ -84,8 +84,15 @@ def threats(spec: Spec, shipped: Shipped, rules: Rules) -> list[Threat]:
 
 def cases(scene: Scene, shipped: Shipped, specs: Sequence[Spec], rules: Rules) -> list[Case]:
     """Every attacker against one release; ``family`` counts those that compete."""
+    specs = [_in_mode(spec, rules) for spec in specs]
     pairs = [(spec, threat) for spec in specs for threat in threats(spec, shipped, rules)]
     return [case(scene, shipped, spec, threat, rules, len(pairs)) for spec, threat in pairs]
+
+
+def _in_mode(spec: Spec, rules: Rules) -> Spec:
+    """Paper mode plays an attack as the paper has it, unless the user has set it up."""
+    paper = getattr(find("attack", spec.name), "paper_params", {})
+    return Spec(spec.name, {**paper, **spec.params}) if rules.mode == "paper" else spec
 
 
 def case(

@@ -13,7 +13,7 @@ from efface.protect.linear.eraser import LinearEraser
 from efface.protect.linear.stored import Stored
 from efface.registry import make
 from efface.results import Spec
-from efface.types import Protection, Samples, Split
+from efface.types import Codes, Protection, Samples, Split
 
 
 def as_protection(given: str | Protection | LinearEraser | Spec) -> Protection:
@@ -59,20 +59,13 @@ def wants_rank(protection: Protection) -> bool:
     return bool(_params(protection).get("rank") == "auto")
 
 
-def known_people(samples: Samples, protections: Sequence[Protection]) -> np.ndarray:
+def known_people(samples: Samples, protections: Sequence[Protection]) -> Codes:
     """Codes of people that a stored projector was fitted on, by content fingerprint."""
-    prints = {
-        int(mark, 16)
-        for p in protections
-        if isinstance(p, Stored)
-        for mark in p.eraser.fingerprints
-    }
-    if not prints:
-        return np.empty(0, np.int64)
-    return overlap(samples, frozenset(prints))
+    marks = [m for p in protections if isinstance(p, Stored) for m in p.eraser.fingerprints]
+    return overlap(samples, marks)
 
 
-def check_unseen(samples: Samples, split: Split, known: np.ndarray) -> None:
+def check_unseen(samples: Samples, split: Split, known: Codes) -> None:
     """An eraser must not be judged on people it was fitted on."""
     for part in ("calibration", "test"):
         both = np.intersect1d(split.people(part), known)

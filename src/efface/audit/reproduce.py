@@ -56,7 +56,6 @@ class Paper(msgspec.Struct, frozen=True):
     quota: int | None = 5
     images: int = 20
     rank: int = 192
-    alphas: list[float] = [1.0]
     split: SplitPlan = SplitPlan()
 
 
@@ -180,7 +179,7 @@ def _attacks(table: PaperTable, benches: Sequence[Bench], paper: Paper, rules: R
             f"support images and two to compare must fit into {images}"
         )
     rules = replace(rules, shots=tuple(shots))
-    spec = Spec(table.attack, {"alphas": tuple(paper.alphas)} if table.attack == "ridge" else {})
+    spec = Spec(table.attack)
     columns, ours = [], []
     for i, bench in enumerate(benches):
         releases = _releases(table, benches, i, rules, notes)

@@ -1,4 +1,4 @@
-"""The parts of a report beside the cases: transfer, utility, maps, what was audited and with what."""
+"""The parts of a report beside the cases: transfer, utility, maps, subject, provenance."""
 
 from __future__ import annotations
 

@@ -19,14 +19,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 METHODS = ("isp", "leace", "sal", "inlp", "rlace")
 
 
-class Rank(click.ParamType):
+class Rank(click.ParamType[int | str]):
     """``auto`` or a whole number."""
 
     name = "auto|N"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> int | str:
-        if isinstance(value, int) or value == "auto":
+        if isinstance(value, int):
             return value
+        if value == "auto":
+            return "auto"
         try:
             number = int(value)
         except ValueError:
@@ -40,7 +42,7 @@ def data_options(function: F) -> F:
     """How to read the embeddings."""
     for option in (
         click.option("--labels", type=click.Path(), help="CSV with the columns of a .npy file."),
-        click.option("--embedding", metavar="COL", help="Vector column; found by itself if single."),
+        click.option("--embedding", metavar="COL", help="Vector column; found by itself."),
         click.option("--identity", metavar="COL", default="identity", show_default=True,
                      help="Column that says who is in the picture."),
     ):  # fmt: skip
@@ -96,10 +98,8 @@ def command_line() -> str:
     """The command as typed, file names without their folders: it goes into the report."""
     import sys
 
-    words = []
-    for word in ["efface", *sys.argv[1:]]:
-        words.append(Path(word).name if os.sep in word else word)
-    return " ".join(words)
+    words = [Path(word).name if os.sep in word else word for word in sys.argv[1:]]
+    return " ".join(["efface", *words])
 
 
 def quiet_warnings(function: F) -> F:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -66,7 +67,7 @@ def _writer(source: Path) -> Callable[[_Work, Path], int]:
     return _apply_parquet if ending in PARQUET else _apply_ipc
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Work:
     """One run over a file: what to do to a block of rows, and whom to tell."""
 
@@ -74,6 +75,8 @@ class _Work:
     source: Path
     name: str
     progress: Progress
+    width: int | None = None
+    """Elements of every vector so far: what a list column must go on with."""
 
     def block(self, stored: NDArray[Any], start: int, total: int) -> NDArray[Any]:
         """Rows ``start`` and on, checked, transformed, in the type they were stored in."""
@@ -93,7 +96,7 @@ class _Work:
 
     def _released(self, stored: NDArray[Any], start: int) -> NDArray[Any]:
         try:
-            released = self.transform(stored.astype(working_dtype(stored.dtype)))
+            released = np.asarray(self.transform(stored.astype(working_dtype(stored.dtype))))
         except EraserError as error:
             last = start + len(stored) - 1
             raise EraserError(f"{self.source}, rows {start} to {last}: {error}") from error
@@ -177,8 +180,13 @@ def _apply_parquet(work: _Work, partial: Path) -> int:
     done = 0
     with parquet_file(work.source) as file:
         schema, total = file.schema_arrow, file.metadata.num_rows
-        with pq.ParquetWriter(partial, schema, compression=_codecs(file)) as writer:
-            for batch in batches(file, work.source, _block_rows(_row_bytes(file, work))):
+        found = batches(file, work.source, _block_rows(_row_bytes(file, work)))
+        # Decoded before the codecs are asked for: of damaged metadata the decoder makes an
+        # error, but pyarrow's view of it ends the process.
+        first = list(islice(found, 1))
+        codecs = _codecs(file, str(work.source))
+        with pq.ParquetWriter(partial, schema, compression=codecs) as writer:
+            for batch in chain(first, found):
                 released = _with_vectors(work, batch, done, total)
                 writer.write_table(pa.Table.from_batches([released], schema=schema))
                 done += len(batch)
@@ -194,14 +202,17 @@ def _row_bytes(file: Any, work: _Work) -> int:
     return 1
 
 
-def _codecs(file: Any) -> dict[str, str] | str:
+def _codecs(file: Any, place: str) -> dict[str, str] | str:
     """The compression of every column, as it was."""
+    from efface.data.parquet import REMEDY
+
     if not file.metadata.num_row_groups:
         return "none"
-    group = file.metadata.row_group(0)
-    columns = [group.column(i) for i in range(group.num_columns)]
     names = {"UNCOMPRESSED": "none"}
-    return {c.path_in_schema: names.get(c.compression, c.compression.lower()) for c in columns}
+    with readable(place, REMEDY):
+        group = file.metadata.row_group(0)
+        columns = [group.column(i) for i in range(group.num_columns)]
+        return {c.path_in_schema: names.get(c.compression, c.compression.lower()) for c in columns}
 
 
 def _apply_ipc(work: _Work, partial: Path) -> int:
@@ -235,7 +246,8 @@ def _with_vectors(work: _Work, batch: Any, start: int, total: int) -> Any:
 
     index = batch.schema.names.index(work.name)
     field = batch.schema.field(index)
-    stored = vector_array(batch.column(index), str(work.source), work.name, start)
+    stored = vector_array(batch.column(index), str(work.source), work.name, start, work.width)
+    work.width = stored.shape[1]
     released = work.block(stored, start, total)
     return batch.set_column(index, field, vector_like(released, field.type))
 

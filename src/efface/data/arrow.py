@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from efface.data.table import ragged
+from efface.data.table import readable
 from efface.errors import DataError
 
 
@@ -39,9 +39,12 @@ def is_label(kind: Any) -> bool:
     return bool(number or pa.types.is_boolean(kind) or _is_text(kind))
 
 
-def vector_array(array: Any, place: str, name: str, start: int = 0) -> NDArray[Any]:
+def vector_array(
+    array: Any, place: str, name: str, start: int = 0, width: int | None = None
+) -> NDArray[Any]:
     """A list array as rows x dimensions; gaps and rows of unequal length are refused.
 
+    It begins at row ``start`` of a column whose earlier rows have ``width`` elements.
     ``flatten`` respects slices and offsets and, without gaps, only points into the same memory.
     """
     if not is_vector(array.type):
@@ -56,7 +59,9 @@ def vector_array(array: Any, place: str, name: str, start: int = 0) -> NDArray[A
         raise DataError(
             f"{place}: column {name!r} has no vector in row {row} (counted from 0): remove the row"
         )
-    width = _width(array, place, name, start)
+    width = _width(array, place, name, start, width)
+    if len(array) and not width:
+        raise DataError(f"{place}: the vectors in column {name!r} have no elements: write it again")
     flat = array.flatten()
     if flat.null_count:
         row = start + int(np.flatnonzero(flat.is_null())[0]) // width
@@ -68,16 +73,21 @@ def vector_array(array: Any, place: str, name: str, start: int = 0) -> NDArray[A
     return values.reshape(len(array), width)
 
 
-def _width(array: Any, place: str, name: str, start: int) -> int:
+def _width(array: Any, place: str, name: str, start: int, width: int | None) -> int:
     if pa.types.is_fixed_size_list(array.type):
         return int(array.type.list_size)
     lengths = pc.list_value_length(array).to_numpy()
     if not len(lengths):
         return 0
-    odd = np.flatnonzero(lengths != lengths[0])
+    first = int(lengths[0]) if width is None else width
+    odd = np.flatnonzero(lengths != first)
     if odd.size:
-        raise ragged(place, name, start + int(odd[0]), int(lengths[odd[0]]), int(lengths[0]))
-    return int(lengths[0])
+        raise DataError(
+            f"{place}: column {name!r} is ragged: row {start + odd[0]} (counted from 0) has "
+            f"{lengths[odd[0]]} elements where the first row has {first}: give every row the same "
+            "length"
+        )
+    return first
 
 
 def vector_like(values: NDArray[Any], kind: Any) -> Any:
@@ -100,12 +110,21 @@ def label_array(column: Any, place: str, name: str) -> NDArray[Any]:
         raise DataError(
             f"{place}: column {name!r} is {column.type}, not one number or text per row: convert it"
         )
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_floating(column.type) or not (column.null_count or _is_text(column.type)):
-        array: NDArray[Any] = np.array(column.to_numpy())
-        return array
-    return np.array(column.to_pylist(), dtype=object)
+    with readable(place, f"column {name!r} is damaged: write the file again, text as UTF-8"):
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if pa.types.is_floating(column.type) or not (column.null_count or _is_text(column.type)):
+            array: NDArray[Any] = np.array(column.to_numpy(zero_copy_only=False))
+            return array
+        return np.array(column.to_pylist(), dtype=object)
+
+
+def check_names(schema: Any, place: str) -> None:
+    """Refuse column names that are no text, or that two columns share."""
+    with readable(place, "its column names are damaged: write the file again"):
+        names = list(schema.names)
+    if len(set(names)) < len(names):
+        raise DataError(f"{place}: two columns have the same name: rename one")
 
 
 def _is_text(kind: Any) -> bool:

@@ -12,7 +12,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from efface.data.arrow import is_floating, is_label, is_vector, label_array, vector_array
+from efface.data.arrow import (
+    check_names,
+    is_floating,
+    is_label,
+    is_vector,
+    label_array,
+    vector_array,
+)
 from efface.data.table import decoded, readable, stacked
 from efface.errors import DataError
 
@@ -53,8 +60,7 @@ class IpcTable:
     def schema(self) -> Any:
         with ipc_batches(self.path) as (schema, _):
             found = schema
-        if len(set(found.names)) < len(found.names):
-            raise DataError(f"{self.place}: two columns have the same name: rename one")
+        check_names(found, self.place)
         return found
 
     def _column(self, name: str) -> list[Any]:
@@ -66,10 +72,12 @@ class IpcTable:
         return arrays
 
     def _vector_parts(self, arrays: Sequence[Any], name: str) -> Iterator[NDArray[Any]]:
-        start = 0
+        start, width = 0, None
         for array in arrays:
-            yield vector_array(array, self.place, name, start)
-            start += len(array)
+            part = vector_array(array, self.place, name, start, width)
+            start += len(part)
+            width = part.shape[1] if len(part) else width
+            yield part
 
 
 def is_stream(path: Path) -> bool:

@@ -12,7 +12,14 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from efface.data.arrow import is_floating, is_label, is_vector, label_array, vector_array
+from efface.data.arrow import (
+    check_names,
+    is_floating,
+    is_label,
+    is_vector,
+    label_array,
+    vector_array,
+)
 from efface.data.table import PARQUET, decoded, readable, stacked
 from efface.errors import DataError
 
@@ -62,13 +69,16 @@ class ParquetTable:
         return rows
 
     def _vector_parts(self, name: str) -> Iterator[NDArray[Any]]:
+        width = None
         for path in self.files:
             self._compare(path, [name])
             start = 0
             with parquet_file(path) as file:
                 for batch in batches(file, path, _BATCH_ROWS, [name]):
-                    yield vector_array(batch.column(0), str(path), name, start)
-                    start += len(batch)
+                    part = vector_array(batch.column(0), str(path), name, start, width)
+                    start += len(part)
+                    width = part.shape[1] if len(part) else width
+                    yield part
 
     def _compare(self, path: Path, names: Sequence[str]) -> None:
         schema = _schema(path)
@@ -105,8 +115,7 @@ def batches(
 def _schema(path: Path) -> Any:
     with parquet_file(path) as file, readable(str(path), REMEDY):
         schema = file.schema_arrow
-    if len(set(schema.names)) < len(schema.names):
-        raise DataError(f"{path}: two columns have the same name: rename one")
+    check_names(schema, str(path))
     return schema
 
 

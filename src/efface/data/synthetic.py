@@ -1,8 +1,8 @@
 """Worlds of embeddings in which the truth is known (for demos, tests and calibration).
 
 ``z_ij = m + strength U a_i + context V c_k(ij) + attribute b_i w + noise e_ij``, then unit length:
-person i in image j, scene k, with U, V, w orthonormal and a, c, e of expected length 1. What an
-audit must find, and an eraser remove, can be computed.
+person i in image j, scene k, with U, V, w orthonormal and a, c, e of expected squared length 1.
+So it is known what an audit must find and an eraser must remove.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class World:
 
     samples: Samples
     identity_basis: Matrix
-    """U, d x rank, orthonormal: identity is in here, the attribute apart, and nowhere else."""
+    """U, d x rank, orthonormal: apart from the attribute, identity is in here only."""
     context_basis: Matrix
     attribute_direction: Matrix
     """w, of length 1: the person's ``gender`` (0 or 1) lies along it."""
@@ -215,7 +215,8 @@ def _drawn(
 
 def _isotropic(rng: np.random.Generator, rows: int, dim: int) -> Matrix:
     """Gaussian rows of expected squared length 1."""
-    return rng.standard_normal((rows, dim)) / np.sqrt(dim)
+    drawn: Matrix = rng.standard_normal((rows, dim)) / np.sqrt(dim)
+    return drawn
 
 
 def _orthonormal(

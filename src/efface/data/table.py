@@ -106,8 +106,6 @@ def stacked(parts: Iterable[NDArray[Any]], rows: int, place: str, name: str) -> 
             return part
         if out is None:
             out = np.empty((rows, part.shape[1]), part.dtype)
-        if part.shape[1] != out.shape[1]:
-            raise ragged(place, name, done, part.shape[1], out.shape[1])
         out[done : done + len(part)] = part[: rows - done]
         done += len(part)
     if out is None:
@@ -117,13 +115,6 @@ def stacked(parts: Iterable[NDArray[Any]], rows: int, place: str, name: str) -> 
             f"{place}: column {name!r} has {done} rows where {rows} were announced: write it again"
         )
     return out
-
-
-def ragged(place: str, name: str, row: int, length: int, first: int) -> DataError:
-    return DataError(
-        f"{place}: column {name!r} is ragged: row {row} (counted from 0) has {length} elements, "
-        f"row 0 has {first}: give every row the same length"
-    )
 
 
 def decoded(items: Iterable[Any], place: str, remedy: str) -> Iterator[Any]:

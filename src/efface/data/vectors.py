@@ -55,7 +55,7 @@ def unit_rows(data: NDArray[Any], place: str) -> Floats:
     peaks = np.empty(len(data))
     tolerance = _tolerance(out)
     for rows in blocks(data):
-        wide = data[rows].astype(np.float64)
+        wide = _wide(data[rows])
         peaks[rows] = np.abs(wide).max(axis=1)
         out[rows] = _scaled(wide, peaks[rows], tolerance)
     _refuse(peaks, place, 0)
@@ -66,13 +66,13 @@ def check_rows(data: NDArray[Any], place: str, start: int = 0) -> None:
     """Refuse NaN, infinity and zero rows; ``start`` is the number of the first row."""
     peaks = np.empty(len(data))
     for rows in blocks(data):
-        peaks[rows] = np.abs(data[rows].astype(np.float64)).max(axis=1)
+        peaks[rows] = np.abs(_wide(data[rows])).max(axis=1)
     _refuse(peaks, place, start)
 
 
 def blocks(data: NDArray[Any]) -> Iterator[slice]:
     """Slices of rows that are small enough to stay in cache as float64."""
-    step = max(1, _BLOCK_BYTES // (8 * data.shape[1]))
+    step = max(1, _BLOCK_BYTES // (8 * max(1, data.shape[1])))
     for start in range(0, len(data), step):
         yield slice(start, start + step)
 
@@ -82,6 +82,11 @@ def listed(rows: NDArray[np.integer[Any]]) -> str:
     shown = ", ".join(str(row) for row in rows[:_SHOWN].tolist())
     more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
     return f"row{'s' if len(rows) > 1 else ''} {shown}{more}"
+
+
+def _wide(block: NDArray[Any]) -> NDArray[np.float64]:
+    with np.errstate(invalid="ignore"):  # a signalling NaN is reported like any other
+        return block.astype(np.float64)
 
 
 def _scaled(

@@ -1,0 +1,1 @@
+"""Erasers as files for other programs. Sees only the eraser, never how it was fitted."""

@@ -241,7 +241,7 @@ def share(
     before, after = float(np.mean(raw_correct)), float(np.mean(protected_correct))
     raw = estimate(before, hits / items, *_wilson(before, units, level))
     kept = estimate(after, kept_hits / items, *_wilson(after, units, level))
-    if before == 0 or np.mean(hits == 0) > tail:
+    if np.mean(hits == 0) > tail:
         why = "insufficient data: the raw rate cannot be told from 0"
         return raw, kept, Estimate(None, None, None, len(raw_correct), units, why, level)
     some = hits > 0

@@ -86,7 +86,7 @@ DESCRIPTIONS: dict[str, dict[str, str]] = {
         "seed": "Seed of everything random in this case.",
     },
     "Threat": {
-        "knowledge": "none: did not train; naive: trained on unprotected vectors; parrot: on protected.",
+        "knowledge": "none: untrained; naive: trained on unprotected vectors; parrot: on released.",
         "pool": "Whose vectors it trained on: fit, shadow or both.",
         "people": "People it trained on at most; null for everyone in the pool.",
         "images": "Vectors of each of them at most; null for all.",

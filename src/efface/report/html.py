@@ -13,9 +13,11 @@ from markupsafe import Markup
 
 from efface.report import charts, view, words
 from efface.report.schema import to_json
+from efface.report.words import clip
 from efface.results import Report
 
-Drawing = Callable[[str], str]
+Drawing = tuple[str, Callable[[str], str]]
+Figure = tuple[str, Markup]
 
 _PER_CHART = 8
 _MAPS = 6
@@ -50,30 +52,34 @@ def _environment() -> Environment:
     return environment
 
 
-def _figures(report: Report) -> dict[str, list[Markup]]:
-    """Every chart the report has data for, by the section it belongs to."""
+def _figures(report: Report) -> dict[str, list[Figure]]:
+    """Every chart the report has data for, with its caption, by the section it belongs to."""
     return {
-        section: [Markup(draw(f"{section}-{i}")) for i, draw in enumerate(draws)]
+        section: [(words, Markup(draw(f"{section}-{i}"))) for i, (words, draw) in enumerate(draws)]
         for section, draws in _drawings(report).items()
     }
 
 
 def _drawings(report: Report) -> dict[str, list[Drawing]]:
-    """Charts that still want the id they will have on the page."""
-    far = report.provenance.far
-    curves = view.curves(report)
+    """Captions, and charts that still want the id they will have on the page."""
+    names = view.ordered(report)
+    shipped = view.releases(report)
     transfers = [t for t in (report.transfer,) if t is not None and t.cosines]
     return {
         "before": _before_after(report),
-        "tradeoff": [partial(draw, curves, far) for draw in (charts.roc, charts.det) if curves],
+        "tradeoff": _tradeoff(report),
         "rank": _sweeps(report, rank=True),
         "people": _sweeps(report, rank=False),
-        "energy": [partial(charts.energy, report.releases)]
-        if any(r.energy for r in report.releases)
+        "energy": [("Identity energy by direction", partial(charts.energy, shipped))]
+        if any(r.energy for r in shipped)
         else [],
-        "maps": [partial(charts.scatter, shown) for shown in view.maps(report)[:_MAPS]],
-        "utility": [partial(charts.usefulness, report.utility)] if report.utility else [],
-        "angles": [partial(charts.angles, transfer) for transfer in transfers],
+        "maps": [
+            (clip(m.release, 48), partial(charts.scatter, m)) for m in view.maps(report)[:_MAPS]
+        ],
+        "utility": [("Share kept", partial(charts.usefulness, report.utility, names))]
+        if report.utility
+        else [],
+        "angles": [("Principal angles", partial(charts.angles, t)) for t in transfers],
     }
 
 
@@ -84,15 +90,28 @@ def _before_after(report: Report) -> list[Drawing]:
     raw = view.raw(report)
     names = [n for n in view.ordered(report) if n != raw] or [raw]
     return [
-        partial(charts.before_after, headline, raw, name, report.verdict.limit)
+        (
+            f"{clip(raw, 24)} and {clip(name, 48)}" if name != raw else clip(raw, 48),
+            partial(charts.before_after, headline, raw, name, report.verdict.limit),
+        )
         for name in names[:_PER_CHART]
         if name in measured
     ]
 
 
+def _tradeoff(report: Report) -> list[Drawing]:
+    curves, far = view.curves(report), report.provenance.far
+    if not curves:
+        return []
+    return [
+        ("ROC: how many are linked", partial(charts.roc, curves, far)),
+        ("DET: how many are missed", partial(charts.det, curves, far)),
+    ]
+
+
 def _sweeps(report: Report, rank: bool) -> list[Drawing]:
     return [
-        partial(charts.sweep, sweep, report.provenance.far)
+        (view.sweep_title(sweep), partial(charts.sweep, sweep, report.provenance.far))
         for sweep in report.sweeps
         if (sweep.axis == "rank") == rank
     ]

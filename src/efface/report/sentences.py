@@ -59,7 +59,7 @@ def headline(story: Story) -> str:
     linked = _linked(tar.value, story.still)
     high = tar.high
     if story.outcome == "pass" and high is not None:
-        return f"{lead}: {linked}, and at most {at_most(high)} at {_sure(tar)}."
+        return f"{lead}: {linked}; with {_sure(tar)} it is at most {at_most(high)}."
     if story.outcome == "inconclusive" and story.limit is not None:
         limit = f"the limit is {exactly(story.limit)}"
         if high is None:

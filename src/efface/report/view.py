@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from efface.report.gate import Ruling, deciding, rule
-from efface.report.words import clip, percent, rate
+from efface.report.words import clip, rate
 from efface.results import (
     Curve,
-    Estimate,
     Map,
     Measurement,
     ReleaseSummary,
@@ -39,6 +38,8 @@ class Page:
     """Everything the template needs that is not a plain field of the report."""
 
     icon: str
+    first: str
+    """Heading of the first section."""
     tone: str
     worst: Worst | None
     raw: Worst | None
@@ -49,6 +50,7 @@ class Page:
     matrix: list[tuple[str, list[TransferCell | None]]]
     unmeasured: int
     warned: list[ReleaseSummary]
+    methods: list[str]
 
 
 def page(report: Report) -> Page:
@@ -56,16 +58,18 @@ def page(report: Report) -> Page:
     name = raw(report)
     return Page(
         icon=_ICONS[report.verdict.outcome],
+        first="Before and after" if len(report.releases) > 1 else "Worst attacker",
         tone=report.verdict.outcome.replace(" ", "-"),
         worst=worst.get(report.verdict.release),
         raw=worst.get(name) if name != report.verdict.release else None,
         lines=_lines(report),
-        releases=[(r, spec(r.protection)) for r in _releases(report)],
+        releases=[(r, spec(r.protection)) for r in releases(report)],
         points=_points(report),
         tasks=list(dict.fromkeys(score.task for score in report.utility)),
         matrix=_matrix(report),
         unmeasured=sum(m.status != "measured" for m in report.measurements),
         warned=[r for r in report.releases if r.warnings],
+        methods=list(dict.fromkeys(m.method for m in maps(report))),
     )
 
 
@@ -81,11 +85,11 @@ def ordered(report: Report) -> list[str]:
     return list(dict.fromkeys([*first, *(r.name for r in report.releases)]))
 
 
-def curves(report: Report) -> list[tuple[str, Curve]]:
+def curves(report: Report) -> list[tuple[int, str, Curve]]:
     """The curve of the worst attacker of each release that has one."""
     worst = {w.release: w.attacker for w in report.worst_cases}
     found = []
-    for name in ordered(report):
+    for i, name in enumerate(ordered(report)):
         having = [
             m
             for m in report.measurements
@@ -94,7 +98,7 @@ def curves(report: Report) -> list[tuple[str, Curve]]:
         same = [m for m in having if m.attacker == worst.get(name)] or having
         best = max(same, key=lambda m: m.tar.value or 0.0, default=None)
         if best is not None and best.curve is not None:
-            found.append((f"{clip(name, 18)}: {clip(best.attacker, 24)}", best.curve))
+            found.append((i, f"{clip(name, 18)}: {clip(best.attacker, 24)}", best.curve))
     return found
 
 
@@ -113,7 +117,8 @@ def spec(protection: Spec | None) -> str:
 
 
 def sweep_title(sweep: Sweep) -> str:
-    return f"{clip(sweep.release, _NAME)} ({sweep.measured_on} people)"
+    """Two sweeps of one release differ in what was changed and in whom it was measured on."""
+    return f"{clip(sweep.release, _NAME)}: {sweep.axis}, on {sweep.measured_on} people"
 
 
 def setting(measurement: Measurement) -> str:
@@ -124,16 +129,7 @@ def setting(measurement: Measurement) -> str:
     return clip(", ".join(shown), 120)
 
 
-def versus(score: Estimate) -> str:
-    """A share of the unprotected score, with its interval."""
-    if score.value is None:
-        return "too little data"
-    if score.low is None or score.high is None:
-        return percent(score.value)
-    return f"{percent(score.value)} [{percent(score.low)[:-2]}, {percent(score.high)[:-2]}]"
-
-
-def _releases(report: Report) -> list[ReleaseSummary]:
+def releases(report: Report) -> list[ReleaseSummary]:
     by_name = {r.name: r for r in report.releases}
     return [by_name[name] for name in ordered(report)]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections.abc import Callable
 from fractions import Fraction
 
 from efface.results import Estimate
@@ -74,17 +75,14 @@ def share(rate: float) -> str:
 
 def between(low: float, high: float) -> str:
     """An interval, rounded outwards: ``from 55 to 69 of 100``."""
-    base = max(_base(low), _base(high)) if high > 0 else 100
-    # 0.07 * 100 is 7.000000000000001: round away the noise of the product before going outwards.
-    first = math.floor(round(low * base, 6))
-    last = math.ceil(round(high * base, 6))
-    return f"from {first:,} to {last:,} of {base:,}"
+    base = max(_base(low, _down), _base(high, _up))
+    return f"from {_down(low * base):,} to {_up(high * base):,} of {base:,}"
 
 
 def at_most(high: float) -> str:
     """An upper end, rounded up: ``7 of 100``."""
-    base = _base(high)
-    return f"{math.ceil(round(high * base, 6)):,} of {base:,}"
+    base = _base(high, _up)
+    return f"{_up(high * base):,} of {base:,}"
 
 
 def times(ratio: float) -> str:
@@ -96,11 +94,20 @@ def times(ratio: float) -> str:
     return f"{rounded:,.{digits if rounded < 10 else 0}f} times"
 
 
-def _base(rate: float) -> int:
+def _up(value: float) -> int:
+    # 0.07 * 100 is 7.000000000000001: the noise of the product is no reason to say 8.
+    return math.ceil(round(value, 6))
+
+
+def _down(value: float) -> int:
+    return math.floor(round(value, 6))
+
+
+def _base(rate: float, rounded: Callable[[float], int] = round) -> int:
+    """The smallest base on which rounding moves neither the share nor its rest by over 5 %."""
     for base in _BASES:
-        rounded = round(rate * base) / base
-        near = abs(rounded - rate) <= 0.05 * rate
-        if near and abs(rounded - rate) <= 0.05 * (1 - rate):
+        moved = abs(rounded(rate * base) / base - rate)
+        if moved <= 0.05 * rate + 1e-12 and moved <= 0.05 * (1 - rate) + 1e-12:
             return base
     return _BASES[-1]
 
@@ -129,14 +136,14 @@ def percent(value: float | None, digits: int = 3) -> str:
 
 
 def interval(estimate: Estimate, form: str = "rate") -> str:
-    """``0.62 [0.55, 0.69]`` or the same in percent."""
+    """``0.62 [0.55, 0.69]``, or in percent; three digits, as no interval carries more."""
     if estimate.value is None:
         return DASH
     show = percent if form == "percent" else rate
     if estimate.low is None or estimate.high is None:
-        return show(estimate.value)
-    low, high = show(estimate.low), show(estimate.high)
-    return f"{show(estimate.value)} [{low.removesuffix(' %')}, {high.removesuffix(' %')}]"
+        return show(estimate.value, 3)
+    low, high = (show(end, 3).removesuffix(" %") for end in (estimate.low, estimate.high))
+    return f"{show(estimate.value, 3)} [{low}, {high}]"
 
 
 def apart(one: float, other: float) -> tuple[str, str]:

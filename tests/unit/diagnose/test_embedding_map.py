@@ -144,10 +144,26 @@ def test_one_seed_one_map_and_length_and_sign_of_the_input_do_not_matter(
 
 @pytest.mark.parametrize("n", [4, 7, 30])
 def test_equal_rows_and_small_sets_have_a_map(n: int, rng: np.random.Generator) -> None:
-    x = np.ones((n, 5), np.float32)
-    assert np.isfinite(points(x, np.zeros(n, int), rng)).all()
+    x = np.zeros((n, 5), np.float32)
+    x[:, 2] = 1
+    y = points(x, np.zeros(n, int), rng)
+    assert np.isfinite(y).all()
+    assert len(np.unique(y, axis=0)) == n  # noise parts what nothing else would
     x = rng.standard_normal((n, 1)).astype(np.float16)
     assert np.isfinite(points(x, np.zeros(n, int), rng)).all()
+
+
+def test_the_start_is_the_principal_plane_with_its_largest_values_positive() -> None:
+    """A library's choice of sign must not mirror the map of another machine."""
+    for seed in range(6):
+        x, person = clusters(np.random.default_rng(seed), people=4, images=6)
+        y = points(x, person, np.random.default_rng(0), steps=0)
+        unit = x / np.linalg.norm(x, axis=1, keepdims=True)
+        axes = np.linalg.svd(unit - unit.mean(axis=0))[2][:2]
+        expected = (unit - unit.mean(axis=0)) @ axes.T
+        for found, wanted in zip(y.T, expected.T, strict=True):
+            assert abs(np.corrcoef(found, wanted)[0, 1]) > 0.99
+            assert found[np.abs(found).argmax()] > 0
 
 
 def test_refusals(rng: np.random.Generator) -> None:

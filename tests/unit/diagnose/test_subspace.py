@@ -31,7 +31,7 @@ def test_known_angles_are_read_back(rng: np.random.Generator) -> None:
 def test_only_the_spans_matter(rng: np.random.Generator) -> None:
     a, b = rng.standard_normal((15, 4)), rng.standard_normal((15, 6))
     expected = principal_cosines(a, b)
-    mixed = a @ rng.standard_normal((4, 4)) * np.array([1e-6, 1.0, 1e3, 1e8])
+    mixed = a @ rng.standard_normal((4, 4)) * np.array([1e-12, 1.0, 1e3, 1e8])
     np.testing.assert_allclose(principal_cosines(mixed, b), expected, atol=1e-9)
     np.testing.assert_allclose(principal_cosines(b, a), expected, atol=1e-12)
     turn = np.linalg.qr(rng.standard_normal((15, 15)))[0]
@@ -110,6 +110,7 @@ def test_energy_by_hand() -> None:
     assert rank_for(np.array([6.0, 3.0, 1.0, 0.0]), 0.6) == 1
     assert rank_for(np.array([6.0, 3.0, 1.0, 0.0]), 0.61) == 2
     assert rank_for(np.array([6.0, 3.0, 1.0, -1e-17]), 1.0) == 3
+    assert energy(np.array([6.0, 3.0, 1.0, -1e-9])).tolist()[2:] == [1.0, 1.0]
 
 
 def test_refusals(rng: np.random.Generator) -> None:

@@ -128,7 +128,9 @@ def test_an_unseen_label_is_never_right() -> None:
 @pytest.mark.parametrize("relative", [1e-3, 1.0, 30.0])
 def test_probe_is_sklearns_ridge(each: int, dim: int, relative: float) -> None:
     rng = np.random.default_rng(5)
-    train, y, test, truth = cut(*blobs(rng, each=each, dim=dim), rng)
+    x, labels = blobs(rng, each=each, dim=dim)
+    uneven = np.arange(len(x)) >= each // 2  # classes of unlike size: the prior must be right
+    train, y, test, truth = cut(x[uneven], labels[uneven], rng)
     centred = train - train.mean(axis=0)
     alpha = relative * float((centred**2).sum()) / dim
     peer = RidgeClassifier(alpha=alpha).fit(train, y)
@@ -357,6 +359,24 @@ def test_the_split_is_stratified_and_seeded() -> None:
     np.testing.assert_array_equal(held, hold_out(labels, 0.3, np.random.default_rng(0)))
     assert (held != hold_out(labels, 0.3, np.random.default_rng(1))).any()
     assert hold_out(np.array([0, 0, 1]), 0.99, np.random.default_rng(0)).sum() == 1
+    assert hold_out(np.array([0, 0, 0, 0]), 0.1, np.random.default_rng(0)).sum() == 1
+
+
+def test_raw_and_protected_probes_choose_on_the_same_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    draws: list[float] = []
+
+    def spy(*args: Any, rng: np.random.Generator) -> NDArray[Any]:
+        draws.append(rng.random())
+        return np.ones(len(args[3]), bool)
+
+    monkeypatch.setattr(module, "probe_correct", spy)
+    utility(
+        samples_of(*blobs(np.random.default_rng(0))), identity_map, rng=np.random.default_rng(0)
+    )
+    assert len(draws) == 2
+    assert draws[0] == draws[1]
 
 
 def copies(rng: np.random.Generator, originals: int = 30) -> Samples:

@@ -147,9 +147,13 @@ def worst_cases(found: list[Measurement]) -> list[Worst]:
         top = max(mine, key=lambda m: m.tar.value or 0.0)
         out.append(
             Worst(
-                release=release, status="measured", attacker=top.attacker, tar=top.tar,
-                far=top.far, attackers=len(mine),
-            )  # fmt: skip
+                release=release,
+                status="measured",
+                attacker=top.attacker,
+                tar=top.tar,
+                far=top.far,
+                attackers=len(mine),
+            )
         )
     return out
 
@@ -164,11 +168,16 @@ def releases() -> list[ReleaseSummary]:
         rank = int(protection.params.get("rank", 254)) if protection else 0
         found.append(
             ReleaseSummary(
-                name=name, protection=protection, rank=rank, dimension=512,
-                variance_kept=0.214 + 0.1 * i, identities_fitted=283, digest=DIGEST[::-1],
+                name=name,
+                protection=protection,
+                rank=rank,
+                dimension=512,
+                variance_kept=0.214 + 0.1 * i,
+                identities_fitted=283,
+                digest=DIGEST[::-1],
                 energy=[float(e) for e in energy],
                 warnings=["rank 254 of 512 leaves little of the vectors"] if i == 1 else [],
-            )  # fmt: skip
+            )
         )
     return found
 
@@ -214,10 +223,12 @@ def utility() -> list[UtilityScore]:
             raw, share = 0.71 + 0.05 * j, 0.97 - 0.03 * i + 0.01 * j
             found.append(
                 UtilityScore(
-                    release=release, task=task, raw=estimate(raw, 0.05),
+                    release=release,
+                    task=task,
+                    raw=estimate(raw, 0.05),
                     protected=estimate(raw * share, 0.05),
                     share=Estimate(share, share - 0.02, share + 0.015, 2_000, 2_000, "paired"),
-                )  # fmt: skip
+                )
             )
     return found
 

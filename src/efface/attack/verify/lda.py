@@ -83,8 +83,16 @@ class _State:
     axes: Matrix
     means: Matrix
     noise: float
+    solved: dict[tuple[float, Weighing], Matrix] = field(default_factory=dict)
 
     def weights(self, shrinkage: float, weighing: Weighing) -> Matrix:
+        """Solved once for each setting: calibration and test ask for the same."""
+        key = (shrinkage, weighing)
+        if key not in self.solved:
+            self.solved[key] = self._solve(shrinkage, weighing)
+        return self.solved[key]
+
+    def _solve(self, shrinkage: float, weighing: Weighing) -> Matrix:
         # Nobody varies: every metric is as good as the plain one.
         floor = shrinkage * (float(self.spread.mean()) or 1.0)
         whitener = self.axes / np.sqrt(self.spread + floor)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ class Ridge:
     alphas: tuple[float, ...] = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
     alpha: float | None = None
     """The strength in use; None before calibration people have chosen one."""
+    paper_params: ClassVar[dict[str, Any]] = {"alphas": (1e-3, 1e-2, 1e-1, 1.0, 10.0)}
     mean_: Matrix | None = field(default=None, repr=False)
     path_: _Path | None = field(default=None, repr=False)
 

@@ -136,7 +136,7 @@ class LinearProtection(ABC):
             found,
             normalise=self.normalise,
             method=self.card.name,
-            params=self.get_params(),
+            params=_plain(self.get_params()),
             identities=moments.people,
             rows=moments.rows,
             fit_digest=digest,
@@ -231,6 +231,11 @@ def _samples(X: Any, y: Any) -> Samples:
     names = np.empty(len(labels), object)
     names[:] = labels
     return Samples(x, codes, names, dataset="X", stored_dtype=str(x.dtype))
+
+
+def _plain(params: dict[str, Any]) -> dict[str, Any]:
+    """NumPy scalars as Python's own: parameters go into JSON."""
+    return {k: v.item() if isinstance(v, np.generic) else v for k, v in params.items()}
 
 
 def _numbers(X: Any) -> NDArray[Any]:

@@ -60,22 +60,6 @@ def left_within(span: Matrix, inside: Matrix) -> tuple[Matrix, Matrix]:
     return oriented(frame @ vectors), values
 
 
-def leading(matrix: Matrix, k: int) -> Matrix:
-    """At most ``k`` leading left singular vectors, from the smaller Gram matrix.
-
-    Squaring halves the digits, which is safe here: values below 1e-6 of the largest are left out.
-    """
-    from scipy.linalg import eigh
-
-    tall = matrix.shape[0] > matrix.shape[1]
-    gram = matrix.T @ matrix if tall else matrix @ matrix.T
-    size = len(gram)
-    values, vectors = eigh(gram, subset_by_index=(max(0, size - k), size - 1))
-    strong = np.flatnonzero(values > 1e-12 * values[-1])[::-1]
-    vectors, scale = vectors[:, strong], np.sqrt(values[strong])
-    return oriented((matrix @ vectors) / scale if tall else vectors)
-
-
 def without(matrix: Matrix, basis: Matrix) -> Matrix:
     """Columns with their part in the orthonormal ``basis`` taken out."""
     return np.asarray(matrix - basis @ (basis.T @ matrix))

@@ -8,7 +8,7 @@ import numpy as np
 
 from efface.errors import EraserError
 from efface.protect.linear.base import LinearProtection
-from efface.protect.linear.decompose import leading, thin, without
+from efface.protect.linear.decompose import oriented, thin, without
 from efface.protect.linear.eraser import LinearEraser
 from efface.protect.linear.moments import Matrix, Moments
 from efface.protect.linear.rank import covering
@@ -17,6 +17,8 @@ from efface.results import Card
 
 _SIGMAS = 3.0
 """How far above chance the classifier must explain the identity for a round to go on."""
+_SILENT = 1e-12
+"""Share of the leading output's variance below which a contrast is rounding."""
 
 
 @register(
@@ -38,11 +40,12 @@ class INLP(LinearProtection):
     A classifier of many people reads people - 1 directions at once; removing them all in one
     round would spend the rank before the second classifier is heard. It stops at ``rank``, or
     where the classifier explains no more than shuffled labels would. ``ridge`` is relative to
-    the mean eigenvalue of the covariance.
+    the mean eigenvalue of the covariance; with a weak one the classifiers read directions of
+    little variance, and removing those costs rank without lowering the leak.
     """
 
     step: int = 8
-    ridge: float = 1e-3
+    ridge: float = 1.0
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -90,9 +93,8 @@ class _Rounds:
             inverse = self._inverse(basis)
             if self._at_chance(inverse, basis):
                 break
-            weights = inverse @ without(self.load, basis)
-            new = leading(weights, min(step, goal - basis.shape[1]))
-            new = np.linalg.qr(without(new, basis))[0]
+            new = self._read(inverse, basis, min(step, goal - basis.shape[1]))
+            new = oriented(np.linalg.qr(without(new, basis))[0])
             basis = np.concatenate([basis, new], axis=1)
         if not basis.shape[1]:
             raise EraserError(
@@ -101,6 +103,21 @@ class _Rounds:
                 "each identity, or check that the labels belong to these vectors"
             )
         return basis
+
+    def _read(self, inverse: Matrix, basis: Matrix, k: int) -> Matrix:
+        """Weights of the k contrasts between people in which the classifier's output varies most.
+
+        Not those with the longest weights: these read the directions of least variance, whatever
+        they say.
+        """
+        from scipy.linalg import eigh
+
+        weights = inverse @ without(self.load, basis)
+        output = weights.T @ (self.covariance @ weights)
+        size = len(output)
+        values, contrasts = eigh(output, subset_by_index=(max(0, size - k), size - 1))
+        heard = np.flatnonzero(values > _SILENT * values[-1])[::-1]
+        return np.asarray(weights @ contrasts[:, heard])
 
     def _inverse(self, basis: Matrix) -> Matrix:
         """(Q S Q + penalty I)^-1 with Q = I - basis basis'."""

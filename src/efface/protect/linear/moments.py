@@ -170,7 +170,7 @@ class Moments:
                 "Moments(dim, second=True)"
             )
         mean = self.mean
-        return self._raw / self.rows - np.outer(mean, mean)
+        return np.asarray(self._raw / self.rows - np.outer(mean, mean))
 
     @property
     def within(self) -> Matrix:
@@ -186,8 +186,8 @@ class Moments:
 # --- checking and summing -------------------------------------------------------------------
 
 
-def _vectors(x: Any, dim: int) -> NDArray[Any]:
-    x = np.asarray(x)
+def _vectors(given: Any, dim: int) -> NDArray[Any]:
+    x: NDArray[Any] = np.asarray(given)
     if x.ndim != 2 or x.shape[1] != dim:
         raise DataError(f"expected rows of {dim} numbers, got an array of shape {x.shape}")
     if x.dtype.kind not in "fiu":

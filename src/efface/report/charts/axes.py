@@ -63,22 +63,21 @@ def percents(low: float, high: float) -> list[Tick]:
     return [(v, f"{100 * v:.6g} %") for v in steps(low, high)]
 
 
-def counts(values: Sequence[int], scale: Callable[[float], float]) -> list[Tick]:
-    """Ticks at the values that were measured, leaving out those whose words would collide."""
-    if not values:
-        return []
-    kept: list[Tick] = []
-    reach = -math.inf
-    last = f"{values[-1]:,}"
-    # The last value is the one a reader looks for: it keeps its place, others make room.
-    limit = scale(values[-1]) - width(last, svg.SIZE) / 2 - 6
-    for value in values[:-1]:
+def counts(
+    values: Sequence[int], scale: Callable[[float], float], first: Sequence[int] = ()
+) -> list[Tick]:
+    """Ticks at the values that were measured, leaving out those whose words would collide.
+
+    Values in ``first`` keep their place and the others make room for them.
+    """
+    kept: list[tuple[float, float, Tick]] = []
+    for value in [*first, *values]:
         words = f"{value:,}"
-        half = width(words, svg.SIZE) / 2
-        if scale(value) - half > reach + 6 and scale(value) + half < limit:
-            kept.append((float(value), words))
-            reach = scale(value) + half
-    return [*kept, (float(values[-1]), last)]
+        half = width(words, svg.SIZE) / 2 + 3
+        left, right = scale(value) - half, scale(value) + half
+        if all(right <= start or left >= end for start, end, _ in kept):
+            kept.append((left, right, (float(value), words)))
+    return [tick for _, _, tick in sorted(kept)]
 
 
 @dataclass(frozen=True)

@@ -7,19 +7,20 @@ from collections.abc import Sequence
 
 from efface.report.charts import axes, svg
 from efface.report.charts.marks import Key, Style, legend, series
-from efface.report.words import one_in, percent
+from efface.report.words import clip, one_in, percent
 from efface.results import Curve, ReleaseSummary, Transfer
 
-Named = tuple[str, Curve]
+Named = tuple[int, str, Curve]
+"""Place of the release in the report, which gives its look; its name; its curve."""
 _LEAST_FAR = 1e-6
 _MOST_SERIES = 8
 
 
 def roc(curves: Sequence[Named], far: float, uid: str) -> str:
     """TAR over FAR, both logarithmic: there, chance is the straight line TAR = FAR."""
-    shown = [(name, _pairs(curve)) for name, curve in curves[:_MOST_SERIES]]
-    floor = _floor([tar for _, points in shown for _, tar in points])
-    said = "; ".join(f"{name}: {_at(points, far)}" for name, points in shown)
+    shown = [(i, name, _pairs(curve)) for i, name, curve in curves[:_MOST_SERIES]]
+    floor = _floor([tar for _, _, points in shown for _, tar in points])
+    said = "; ".join(f"{name}: {_at(points, far)}" for _, name, points in shown)
     chance = [(max(_LEAST_FAR, floor), max(_LEAST_FAR, floor)), (1.0, 1.0)]
     return _tradeoff(
         shown,
@@ -33,9 +34,10 @@ def roc(curves: Sequence[Named], far: float, uid: str) -> str:
 def det(curves: Sequence[Named], far: float, uid: str) -> str:
     """FNMR over FMR, both logarithmic, as ISO/IEC 19795 draws it: high is private."""
     shown = [
-        (name, [(x, 1 - tar) for x, tar in _pairs(curve)]) for name, curve in curves[:_MOST_SERIES]
+        (i, name, [(x, 1 - tar) for x, tar in _pairs(curve)])
+        for i, name, curve in curves[:_MOST_SERIES]
     ]
-    floor = _floor([miss for _, points in shown for _, miss in points])
+    floor = _floor([miss for _, _, points in shown for _, miss in points])
     grid = [10 ** (-k / 8) for k in range(48, -1, -1)]
     return _tradeoff(
         shown,
@@ -44,36 +46,35 @@ def det(curves: Sequence[Named], far: float, uid: str) -> str:
         uid,
         (
             "DET: false non-match rate over false match rate, worst attacker of each release",
-            "; ".join(f"{name}: {_at(points, far)}" for name, points in shown),
+            "; ".join(f"{name}: {_at(points, far)}" for _, name, points in shown),
         ),
     )
 
 
 def energy(releases: Sequence[ReleaseSummary], uid: str) -> str:
     """How much of what tells people apart lies in the first directions; a mark at those removed."""
-    shown = [r for r in releases if r.energy][:_MOST_SERIES]
+    shown = [(i, r) for i, r in enumerate(releases) if r.energy][:_MOST_SERIES]
     keys = [
-        Key(f"{r.name}: {r.rank} removed", series(i).line, series(i))
-        for i, r in enumerate(shown)
-    ]  # fmt: skip
+        Key(f"{clip(r.name, 20)}: {r.rank} removed", series(i).line, series(i)) for i, r in shown
+    ]
     names, taken = legend(keys, 0.0, 8.0, svg.WIDTH)
-    longest = max((len(r.energy) for r in shown), default=1)
+    longest = max((len(r.energy) for _, r in shown), default=1)
     frame = axes.frame((0, longest, False), (0, 1, False), taken)
     ticks = [(v, f"{v:,.0f}") for v in axes.steps(0, longest)]
     body = [names, frame.draw(ticks, axes.percents(0, 1), "directions", "identity energy")]
-    for i, release in enumerate(shown):
+    for i, release in shown:
         points = [(0.0, 0.0), *((k + 1.0, share) for k, share in enumerate(release.energy))]
         body.append(_curve(frame, points, series(i)))
         if 0 < release.rank <= len(release.energy):
             body.append(series(i).dot(*frame.at(release.rank, release.energy[release.rank - 1])))
-    said = "; ".join(f"{r.name}: {_removed(r)}" for r in shown)
+    said = "; ".join(f"{r.name}: {_removed(r)}" for _, r in shown)
     title = "Cumulative share of between-identity energy over directions"
     return svg.document(uid, title, said, frame.y.start + 44, body)
 
 
 def angles(transfer: Transfer, uid: str) -> str:
     """All cosines of the principal angles beside those of random subspaces (P16)."""
-    real, chance = series(0), Style("reference", "m-before", "square")
+    real, chance = series(1), Style("reference", "m-before", "square")
     keys = [Key("identity subspaces", real.line), Key("random subspaces", chance.line)]
     names, taken = legend(keys, 0.0, 8.0, svg.WIDTH)
     number = len(transfer.cosines)
@@ -92,14 +93,14 @@ def angles(transfer: Transfer, uid: str) -> str:
 
 
 def _tradeoff(
-    shown: Sequence[tuple[str, list[svg.Point]]],
+    shown: Sequence[tuple[int, str, list[svg.Point]]],
     chance: list[svg.Point],
     axis: tuple[float, str, float],
     uid: str,
     words: tuple[str, str],
 ) -> str:
     floor, y_title, far = axis
-    keys = [Key(name, series(i).line) for i, (name, _) in enumerate(shown)]
+    keys = [Key(name, series(i).line) for i, name, _ in shown]
     keys += [Key("chance", "reference"), Key(f"{one_in(far)} strangers", "target")]
     names, taken = legend(keys, 0.0, 8.0, svg.WIDTH)
     frame = axes.frame((_LEAST_FAR, 1, True), (floor, 1, True), taken)
@@ -114,7 +115,7 @@ def _tradeoff(
         svg.polyline([frame.at(x, y) for x, y in chance], "reference"),
         svg.line((frame.x(far), frame.y.start), (frame.x(far), frame.y.end), "target"),
     ]
-    for i, (_, points) in enumerate(shown):
+    for i, _, points in shown:
         body.append(_curve(frame, points, series(i)))
     return svg.document(uid, words[0], words[1], frame.y.start + 44, body)
 

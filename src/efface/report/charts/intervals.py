@@ -44,12 +44,14 @@ def before_after(
     return _rows(groups, 1.0, lines, "same person linked (TAR)", uid, title)
 
 
-def usefulness(scores: Sequence[UtilityScore], uid: str) -> str:
-    """Every task as a share of what the raw vectors reach (P17)."""
+def usefulness(scores: Sequence[UtilityScore], order: Sequence[str], uid: str) -> str:
+    """Every task as a share of what the raw vectors reach (P17).
+
+    ``order`` is that of the releases in the report, which gives each its look.
+    """
     tasks: dict[str, list[Row]] = {}
-    order = {name: i for i, name in enumerate(dict.fromkeys(s.release for s in scores))}
     for score in scores:
-        row = Row(score.release, score.share, series(order[score.release]))
+        row = Row(score.release, score.share, series(order.index(score.release)))
         tasks.setdefault(score.task, []).append(row)
     tops = [v for s in scores for v in (s.share.value, s.share.high) if v is not None]
     top = max(1.0, min(2.0, max(tops, default=1.0)))

@@ -58,13 +58,13 @@ UNTRAINED = Style("s-after", "m-after", "square")
 
 
 def series(index: int) -> Style:
-    """The look of the n-th series: colour, dash and shape go round at different paces."""
-    stroke = "hollow" if SHAPES[index % len(SHAPES)] in ("plus", "cross") else "solid"
-    return Style(
-        f"s c{index % COLOURS} d{index % DASHES}",
-        f"m {stroke} c{index % COLOURS}",
-        SHAPES[index % len(SHAPES)],
-    )
+    """The look of the n-th series: colour, dash and shape go round at different paces.
+
+    The first, which is the raw vectors wherever they are shown, is grey.
+    """
+    colour, form = (index - 1) % COLOURS, SHAPES[(index - 1) % len(SHAPES)]
+    stroke = "hollow" if form in ("plus", "cross") else "solid"
+    return Style(f"s c{colour} d{(index - 1) % DASHES}", f"m {stroke} c{colour}", form)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,8 @@ def sweep(data: Sweep, far: float, uid: str) -> str:
     frame, y_ticks = _frame(data, points, far, taken)
     place = _spread(points)
     frame = axes.Frame(_fit(frame.x, place, points), frame.y)
-    x_ticks = axes.counts([p.x for p in points], lambda v: frame.x(place(v)))
+    wanted = [v for v in (data.chosen, *(p.x for p in points[-1:])) if v is not None]
+    x_ticks = axes.counts([p.x for p in points], lambda v: frame.x(place(v)), wanted)
     body = [
         names,
         frame.draw(

@@ -1,0 +1,35 @@
+"""A report whose every free string tries to break out of the page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import report_world
+
+from efface.results import Report
+
+SCRIPT = "<script>alert('x')</script>"
+NASTY = (
+    f"{SCRIPT}\"'&]]>--><svg onload=alert(1)>\u202egnp.\u2066\x00\x1b\ufffe{{{{7*7}}}}{{% raw %}}"
+)
+LONG = "W" * 10_000
+KEEP = {"schema", "outcome", "status", "knowledge", "pool", "mode", "axis", "measured_on"}
+
+
+def report() -> Report:
+    """Every string of the full report gets the payload; names that must match still do."""
+    plain = msgspec.to_builtins(report_world.build())
+    return msgspec.convert(_poison(plain, ""), Report)
+
+
+def _poison(value: Any, field: str) -> Any:
+    if isinstance(value, str):
+        return value if field in KEEP else f"{value}{NASTY}{LONG}"
+    if isinstance(value, list):
+        return [_poison(v, field) for v in value]
+    if isinstance(value, dict):
+        fields = {k: _poison(v, k) for k, v in value.items()}
+        free = field in {"parts", "versions", "plan", "params", "setting"}
+        return {f"{k}{NASTY}": v for k, v in fields.items()} if free else fields
+    return value
