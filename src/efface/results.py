@@ -18,9 +18,10 @@ class Threat(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the attacker knows. Naive or parrot belongs here, not to attacks.
 
     ``naive`` trains on unprotected vectors, ``parrot`` on vectors that went through the same
-    protection, ``none`` does not train. ``people`` limits how many people the attacker trains on (None: everyone it could
-    have), ``images`` how many vectors of each (None: all). ``pool`` says where those people come
-    from: ``fit`` (the people the eraser was fitted on), ``shadow`` (others), or ``both``.
+    protection, ``none`` does not train. ``people`` limits how many people the attacker trains on
+    (None: everyone it could have), ``images`` how many vectors of each (None: all). ``pool`` says
+    where those people come from: ``fit`` (the people the eraser was fitted on), ``shadow``
+    (others), or ``both``.
     """
 
     knowledge: Knowledge = "parrot"

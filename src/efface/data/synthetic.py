@@ -136,7 +136,7 @@ def utility_world(
 
 
 def copies_world(
-    world: World, *, originals: int = 200, edits: int = 3, strength: float = 0.5, seed: int = 3
+    world: World, *, originals: int = 200, edits: int = 3, strength: float = 1.0, seed: int = 3
 ) -> Samples:
     """Pictures and edited copies of them; the identity is the original's number. Attribute
     ``edit`` is ``original``, ``edit-1`` ...: noise of length ``strength``, twice that ..."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
-from files import LISTS, WRITERS, People, vector_column
+from stored_people import LISTS, WRITERS, People, vector_column
 
 import efface.data.apply as module
 from efface.data.apply import apply_file

@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from files import LISTS, WRITERS, People, vector_column, write_npy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from stored_people import LISTS, WRITERS, People, vector_column, write_npy
 
 from efface.data.arrow import vector_array, vector_like
 from efface.data.readers import load, read_columns, read_vectors

@@ -151,13 +151,14 @@ def test_exactly_the_shared_directions_are_shared(shared: float, common: int) ->
 
 def test_erasing_the_first_dataset_helps_the_second_in_part() -> None:
     world = embedding_world()
-    other = second_dataset(world).samples
-    raw = tar(other.data, other.identity)
-    crossed = tar(without(other.data, world.identity_basis), other.identity)
-    own = tar(without(other.data, second_dataset(world).identity_basis), other.identity)
+    second = second_dataset(world)
+    data, who = second.samples.data, second.samples.identity
+    raw = tar(data, who)
+    crossed = tar(without(data, world.identity_basis), who)
+    own = tar(without(data, second.identity_basis), who)
     assert raw > 0.7
     assert own < 0.02
-    assert own + 0.05 < crossed < raw / 2
+    assert 10 * own < crossed < raw / 4
 
 
 def test_the_second_dataset_has_its_own_people() -> None:
