@@ -97,7 +97,9 @@ def _scaled(
         lengths = np.sqrt(np.einsum("ij,ij->i", unit, unit))
         unit /= lengths[:, None]
         kept = np.abs(peaks * lengths - 1) <= tolerance
-    unit[kept] = wide[kept]
+    if kept.all():
+        return wide
+    np.copyto(unit, wide, where=kept[:, None])
     return unit
 
 

@@ -45,7 +45,9 @@ def one_in(rate: float) -> str:
     if rate <= 0:
         return "none"
     fraction = Fraction(rate).limit_denominator(10**9)
-    if fraction.numerator < 1000 and float(fraction) == rate:
+    # A target has few digits or is one in something; what was measured is a fraction only by luck.
+    plain = fraction.numerator == 1 or 10**9 % fraction.denominator == 0
+    if plain and fraction.numerator < 1000 and float(fraction) == rate:
         return f"{fraction.numerator:,} in {fraction.denominator:,}"
     if rate < 1e-12:
         return f"{rate:.2g}"
@@ -107,7 +109,7 @@ def _base(rate: float, rounded: Callable[[float], int] = round) -> int:
     """The smallest base on which rounding moves neither the share nor its rest by over 5 %."""
     for base in _BASES:
         moved = abs(rounded(rate * base) / base - rate)
-        if moved <= 0.05 * rate + 1e-12 and moved <= 0.05 * (1 - rate) + 1e-12:
+        if moved <= 0.05 * rate + 1e-15 and moved <= 0.05 * (1 - rate) + 1e-15:
             return base
     return _BASES[-1]
 

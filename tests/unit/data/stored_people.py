@@ -1,4 +1,4 @@
-"""One small set of people in every format that efface reads."""
+"""One small set of people in every format that efface reads, and a map to put it through."""
 
 from __future__ import annotations
 
@@ -89,3 +89,27 @@ WRITERS: dict[str, Callable[[People, Path], None]] = {
     "emb.ipc": write_arrow_stream,
     "emb.feather": write_feather,
 }
+
+
+def npz(path: Path, **arrays: Any) -> Path:
+    np.savez(path / "emb.npz", **arrays)
+    return path / "emb.npz"
+
+
+WHO = np.array(["a", "b", "a"])
+
+
+def write_table(table: pa.Table, path: Path) -> None:
+    if path.suffix == ".parquet":
+        pq.write_table(table, path, compression={"person": "zstd", "when": "snappy"})
+    elif path.suffix == ".feather":
+        feather.write_feather(table, str(path))
+    else:
+        make = pa.ipc.new_file if path.suffix == ".arrow" else pa.ipc.new_stream
+        with make(str(path), table.schema) as writer:
+            writer.write_table(table, max_chunksize=7)
+
+
+def turned(x: np.ndarray) -> np.ndarray:
+    """A map whose result depends on every element and on no other row."""
+    return np.roll(x, 1, axis=1) / np.linalg.norm(x, axis=1, keepdims=True)

@@ -40,10 +40,23 @@ def differences(moments: Moments) -> Differences:
     The numerical rank found here holds in every metric and for any weights: neither changes the
     span of the means. So it is decided once, where the rounding is known (P5).
     """
-    centred = (moments.means - moments.centre).T
+    centred = centred_means(moments)
     directions, values = left(centred)
     shape = (centred.shape[0], centred.shape[1])
-    return Differences(directions, values, numerical_rank(values, noise(moments), shape))
+    rank = numerical_rank(values, noise(moments), shape)
+    if not rank:
+        raise EraserError(
+            f"the mean vectors of the {moments.people} identities do not differ beyond rounding: "
+            "there is nothing to remove; check that the labels belong to these vectors"
+        )
+    return Differences(directions, values, rank)
+
+
+def centred_means(moments: Moments) -> Matrix:
+    """M, dim x people. Centred twice: the rounding of one mean is the same error for everyone,
+    which adds up to a direction of its own."""
+    centred = moments.means - moments.centre
+    return np.asarray((centred - centred.mean(axis=0)).T)
 
 
 def left(matrix: Matrix) -> tuple[Matrix, Matrix]:

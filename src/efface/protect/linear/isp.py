@@ -8,6 +8,7 @@ from efface.protect.linear.base import LinearProtection
 from efface.protect.linear.decompose import (
     Differences,
     Shrinkage,
+    centred_means,
     check_shrinkage,
     differences,
     left_within,
@@ -61,8 +62,7 @@ class ISP(LinearProtection):
         """
         inside = metric(moments.within, moments, self.shrinkage)
         real = found.real(self._at_least())
-        means = (moments.means - moments.centre).T
-        directions, values = left_within(inside.inverse @ real, real.T @ means)
+        directions, values = left_within(inside.inverse @ real, real.T @ centred_means(moments))
         rank = self._choose(values**2, found.rank, moments)
         chosen = directions[:, :rank]
         return LinearEraser(

@@ -69,11 +69,6 @@ class Wish:
 
 def choose(energy: Matrix, full: int, wish: Wish, *, people: int, dim: int) -> int:
     """The rank to remove, given the energy of every direction and the numerical rank ``full``."""
-    if full < 1:
-        raise EraserError(
-            f"the mean vectors of the {people} identities do not differ beyond rounding: there is "
-            "nothing to remove; check that the labels belong to these vectors"
-        )
     if wish.rank == "auto":
         return covering(energy[:full], wish.share)
     if wish.rank is None:
