@@ -138,7 +138,7 @@ def summarise(scene: Scene, shipped: Shipped) -> ReleaseSummary:
         rank=eraser.rank,
         dimension=eraser.dim,
         dtype=str(data.dtype),
-        variance_kept=min(kept, 1.0) if eraser.dual is None else kept,
+        variance_kept=min(kept, 1.0),  # an oblique map may stretch
         identities_fitted=eraser.identities,
         digest=eraser.digest(),
         energy=[float(e) for e in energy],

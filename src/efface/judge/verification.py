@@ -9,96 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.errors import DataError
-from efface.measure import intervals, pairs, quotas, rates
+from efface.judge.trials import Calibration, Evidence, Trials
+from efface.measure import intervals, pairs, rates
 from efface.measure.tails import allowed
 from efface.registry import register
 from efface.results import Card, Counts, Curve, Estimate
-from efface.types import Claim
+
+__all__ = ["Calibration", "Evidence", "Trials", "Verification"]
 
 PAUC_LIMIT = 1e-3
 _METHOD = "bootstrap over people; calibration people and threshold resampled too"
-
-
-@dataclass(frozen=True, eq=False)
-class Trials:
-    """A claim with the truth beside it: codes 0..m-1 of the same length as the vectors.
-
-    ``quota`` draws so many image pairs per two people instead of all (paper mode, A.2).
-    """
-
-    claim: Claim
-    person: NDArray[np.int64]
-    quota: int | None = None
-
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        return np.bincount(self.person)
-
-    def impostors(
-        self, keep: int, above: float | None, rng: np.random.Generator
-    ) -> pairs.ImpostorScores:
-        vectors = self.claim.vectors
-        if self.quota is None:
-            return pairs.impostor_scores(vectors, self.person, keep=keep, above=above)
-        return quotas.quota_scores(vectors, self.person, self.quota, rng, keep=keep, above=above)
-
-    def impostor_totals(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Number of impostor pairs under each vector of weights, own copies left out."""
-        if self.quota is None:
-            return intervals.impostor_totals(weights, self.sizes)
-        counts = quotas.quota_counts(self.sizes, self.quota)
-        return np.asarray(((weights @ counts) * weights).sum(axis=1) / 2)
-
-    def impostor_count(self) -> int:
-        """How many impostor pairs there are, without scoring any."""
-        if self.quota is None:
-            n = int(self.sizes.sum())
-            return (n * n - sum(int(k) ** 2 for k in self.sizes)) // 2
-        return int(quotas.quota_counts(self.sizes, self.quota).sum() // 2)
-
-
-@dataclass(frozen=True, eq=False)
-class Calibration:
-    """The frozen operating point and what is needed to resample it."""
-
-    far: float
-    threshold: float | None
-    allowed: int
-    accepted: int
-    impostors: int
-    people: int
-    ladder: NDArray[np.float32]
-    """Threshold of every resample of the calibration people; empty if there is none."""
-
-
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """Outcomes on test people, by person, summed over resamples of the query images."""
-
-    mated: NDArray[np.int64]
-    accepted: NDArray[np.int64]
-    accepted_ladder: NDArray[np.int64]
-    """(people, resamples): mated accepts at each resampled threshold."""
-    impostors: int
-    confusions: pairs.Confusions
-    mated_histogram: NDArray[np.int64]
-    impostor_histogram: NDArray[np.int64]
-
-    def __add__(self, other: Evidence) -> Evidence:
-        joined = pairs.Confusions(
-            np.concatenate([self.confusions.left, other.confusions.left]),
-            np.concatenate([self.confusions.right, other.confusions.right]),
-            np.concatenate([self.confusions.count, other.confusions.count]),
-        )
-        return Evidence(
-            self.mated + other.mated,
-            self.accepted + other.accepted,
-            self.accepted_ladder + other.accepted_ladder,
-            self.impostors + other.impostors,
-            joined,
-            self.mated_histogram + other.mated_histogram,
-            self.impostor_histogram + other.impostor_histogram,
-        )
 
 
 @register(
@@ -130,17 +50,21 @@ class Verification:
         keep = min(total, 4 * k + 256 if draws else k + 1)
         tail = trials.impostors(keep, None, self._rng("calibration quota")).tail
         scores, labels = tail.result() if tail is not None else _nothing()
-        ladder = self._ladder(scores, labels, trials) if draws else np.empty(0, np.float32)
+        ladder = self._ladder(scores, labels, k, trials) if draws else np.empty(0, np.float32)
         accepted = int(np.count_nonzero(scores > scores[k]))
         return Calibration(self.far, float(scores[k]), k, accepted, total, people, ladder)
 
     def examine(self, trials: Trials, calibration: Calibration, repeat: int = 0) -> Evidence:
-        """Count mated accepts per person and impostor accepts per two people."""
+        """Count mated accepts per person and impostor accepts per two people.
+
+        Above a threshold means by more than rounding.
+        """
         tau = np.float32(np.inf if calibration.threshold is None else calibration.threshold)
-        steps, place = np.unique(np.append(calibration.ladder, tau), return_inverse=True)
+        taus = np.append(calibration.ladder, tau) + trials.slack
+        steps, place = np.unique(taus, return_inverse=True)
         vectors, person = trials.claim.vectors, trials.person
         mated = pairs.mated_scores(vectors, person, steps)
-        impostor = trials.impostors(0, float(tau), self._rng(f"test quota {repeat}"))
+        impostor = trials.impostors(0, float(taus[-1]), self._rng(f"test quota {repeat}"))
         at = mated.accepted[:, place]
         return Evidence(
             mated.pairs,
@@ -159,7 +83,7 @@ class Verification:
         """
         found = self.examine(trials, self.calibrate(trials, draws=False))
         _, _, area = self.curve(found)
-        return float(found.accepted.sum() / max(found.mated.sum(), 1)), area
+        return float(found.accepted.sum() / max(found.mated.sum(), 1)), area or 0.0
 
     def tar(self, calibration: Calibration, evidence: Evidence, tails: int = 1) -> Estimate:
         """TAR at the calibrated threshold; test and calibration people resampled (P14)."""
@@ -182,21 +106,23 @@ class Verification:
         """FAR that the frozen threshold reaches on test impostors."""
         people = len(evidence.mated)
         if calibration.threshold is None or not evidence.impostors:
-            return intervals.unknown(_too_few(calibration), evidence.impostors, people, self.level)
+            why = "no impostor test pair" if not evidence.impostors else _too_few(calibration)
+            return intervals.unknown(why, evidence.impostors, people, self.level)
         found = evidence.confusions
         value = float(found.count.sum() / evidence.impostors)
         weights = intervals.draw(people, calibration.ladder.size, self._rng("test"))
         scale = evidence.impostors / trials.impostor_count()
         totals = trials.impostor_totals(weights) * scale
         draws = intervals.confusion_draws(found.left, found.right, found.count, weights, totals)
-        if value == 0:
-            # Disjoint pairs of people are independent trials: the bound counts those.
-            bound = intervals.zero_bound(people // 2, self.level)
-            return Estimate(0.0, 0.0, bound, evidence.impostors, people, "bound", self.level)
-        low, high = np.nanquantile(draws, [(1 - self.level) / 2, (1 + self.level) / 2])
+        accepted = int(found.count.sum())
+        shrink = _shrink(trials, found.left, found.right, found.count, accepted)
+        # Never tighter than no accept at all among so many pairs of people would allow.
+        bound = intervals.zero_bound(people * (people - 1) // 2, self.level)
+        error = (1 - self.level) / 2
+        low, high = np.nanquantile(value + shrink * (draws - value), [error, 1 - error])
         return Estimate(
-            value, min(float(low), value), max(float(high), value), evidence.impostors, people,
-            "bootstrap over people", self.level,
+            value, max(min(float(low), value), 0.0), max(float(high), value, bound),
+            evidence.impostors, people, "bootstrap over people", self.level,
         )  # fmt: skip
 
     def control(self, calibration: Trials, test: Trials) -> Estimate:
@@ -208,7 +134,7 @@ class Verification:
         if frozen.threshold is None:
             return intervals.unknown(_too_few(frozen), 0, len(unknown.sizes), self.level)
         mated = pairs.mated_scores(
-            unknown.claim.vectors, unknown.person, np.array([frozen.threshold])
+            unknown.claim.vectors, unknown.person, np.array([frozen.threshold]) + test.slack
         )
         n, people = int(mated.pairs.sum()), int(np.count_nonzero(mated.pairs))
         if n == 0:
@@ -220,29 +146,40 @@ class Verification:
             value, draws, n=n, clusters=people, method="labels shuffled", level=self.level
         )
 
-    def curve(self, evidence: Evidence) -> tuple[Curve, float, float]:
-        """TAR on the fixed FAR grid, EER and partial AUC, all from test pairs."""
+    def curve(self, evidence: Evidence) -> tuple[Curve, float | None, float | None]:
+        """TAR on the fixed FAR grid, EER and partial AUC, all from test pairs; None without."""
+        targets = [float(f) for f in rates.FAR_GRID]
+        if not evidence.mated.sum() or not evidence.impostors:
+            return Curve(targets, [None] * len(targets)), None, None
         far, tar = rates.operating_curve(
             pairs.at_least(evidence.mated_histogram), pairs.at_least(evidence.impostor_histogram)
         )
         measurable = rates.FAR_GRID * evidence.impostors >= 1 - 1e-9
         at = rates.tar_at(far, tar, rates.FAR_GRID)
         values = [float(t) if ok else None for t, ok in zip(at, measurable, strict=True)]
-        grid = Curve([float(f) for f in rates.FAR_GRID], values)
-        return grid, rates.equal_error_rate(far, tar), rates.partial_auc(far, tar, PAUC_LIMIT)
+        return (
+            Curve(targets, values),
+            rates.equal_error_rate(far, tar),
+            rates.partial_auc(far, tar, PAUC_LIMIT),
+        )
 
-    def pauc(self, trials: Trials, value: float) -> Estimate:
+    def pauc(self, trials: Trials, value: float | None) -> Estimate:
         """Interval for the partial AUC over FAR in [0, 1e-3]: the fallback where FAR x N < 1."""
         total, people = trials.impostor_count(), len(trials.sizes)
-        keep = min(total, 8 * allowed(PAUC_LIMIT, total) + 64)
+        if value is None:
+            return intervals.unknown("no mated or no impostor test pair", 0, people, self.level)
+        keep = min(total, 4 * allowed(PAUC_LIMIT, total) + 256)
         tail = trials.impostors(keep, None, self._rng("test quota 0")).tail
         scores, labels = tail.result() if tail is not None else _nothing()
-        step = max(1, len(scores) // 256)
-        mated = pairs.mated_scores(trials.claim.vectors, trials.person, scores[::step][::-1])
-        weights = intervals.draw(people, min(self.bootstrap, 1000), self._rng("test"))
+        steps = np.arange(0, len(scores), max(1, len(scores) // 256))
+        above = scores[steps][::-1] + trials.slack
+        mated = pairs.mated_scores(trials.claim.vectors, trials.person, above)
+        count = intervals.resamples(min(self.bootstrap, 1000), len(scores), people)
+        weights = intervals.draw(people, count, self._rng("test"))
         draws = intervals.pauc_draws(
             labels,
-            np.repeat(mated.accepted[:, ::-1], step, axis=1)[:, : len(scores)],
+            steps,
+            mated.accepted[:, ::-1],
             mated.pairs,
             weights,
             PAUC_LIMIT * trials.impostor_totals(weights),
@@ -264,16 +201,27 @@ class Verification:
         )
 
     def _ladder(
-        self, scores: NDArray[Any], labels: NDArray[Any], trials: Trials
+        self, scores: NDArray[Any], labels: NDArray[Any], k: int, trials: Trials
     ) -> NDArray[np.float32]:
         people = len(trials.sizes)
         count = intervals.resamples(self.bootstrap, len(scores), people)
         weights = intervals.draw(people, count, self._rng("calibration"))
         totals = trials.impostor_totals(weights)
-        return intervals.resampled_thresholds(scores, labels, weights, totals, self.far)
+        shrink = _shrink(trials, labels[:k, 0], labels[:k, 1], np.ones(k), k)
+        return intervals.resampled_thresholds(
+            scores, labels, weights, totals, self.far, k=k, shrink=shrink
+        )
 
     def _rng(self, purpose: str) -> np.random.Generator:
         return np.random.default_rng([self.seed, *purpose.encode()])
+
+
+def _shrink(
+    trials: Trials, left: NDArray[Any], right: NDArray[Any], count: NDArray[Any], accepted: int
+) -> float:
+    """How far the resampled accepts of these trials exaggerate: see intervals.pair_shrink."""
+    pairs_of = trials.impostors_of_each()
+    return intervals.pair_shrink(left, right, count, accepted * pairs_of / (pairs_of.sum() / 2))
 
 
 def _shuffled(trials: Trials, rng: np.random.Generator) -> Trials:

@@ -3,6 +3,9 @@
 A resample draws people with replacement and is a vector of weights, so nothing is re-scored. A
 mated pair of person i weighs w_i, an impostor pair of i and j weighs w_i w_j; pairs of a person
 with its own copy are left out. Calibration people are resampled too and move the threshold.
+
+Products of weights exaggerate: what is chance between two people, and not a trait of either, they
+count three times (Owen 2007, The pigeonhole bootstrap). ``pair_shrink`` measures by how much.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from efface.measure.tails import allowed
 from efface.results import Estimate
 
 Weights = NDArray[np.float64]
@@ -37,17 +41,41 @@ def impostor_totals(weights: Weights, sizes: NDArray[Any]) -> NDArray[np.float64
     return np.asarray(((weights @ n) ** 2 - own) / 2)
 
 
+def pair_shrink(
+    left: NDArray[Any], right: NDArray[Any], count: NDArray[Any], expected: NDArray[Any]
+) -> float:
+    """Factor that brings deviations of sums under w_i w_j down to their true size.
+
+    ``count`` accepts for each pair of people, ``expected`` for each person if all were alike. With
+    R = sum of squared residuals by person and S = sum of squared counts by pair, the variance of
+    the sum is about R - S (person + chance) and the bootstrap's R + S (person + 3 x chance).
+    """
+    low, high = np.minimum(left, right).astype(np.int64), np.maximum(left, right)
+    people = len(expected)
+    _, pair = np.unique(low * people + high, return_inverse=True)
+    by_pair = np.bincount(pair, weights=count)
+    by_person = np.bincount(low, count, people) + np.bincount(high, count, people)
+    spread, chance = float(np.sum((by_person - expected) ** 2)), float(by_pair @ by_pair)
+    if chance == 0:
+        return 1.0
+    return float(np.sqrt(max((spread - chance) / (spread + chance), 1 / 3)))
+
+
 def resampled_thresholds(
     scores: NDArray[Any],
     labels: NDArray[Any],
     weights: Weights,
     totals: NDArray[np.float64],
     far: float,
+    *,
+    k: int = 0,
+    shrink: float = 1.0,
 ) -> NDArray[np.float32]:
     """The calibrated threshold of each resample, from the descending labelled impostor tail.
 
     It is the first score at which the weight accepted above it would exceed floor(FAR x N).
-    A resample that runs past the end of the tail gets its last score.
+    A resample that runs past the end of the tail gets its last score. With ``shrink`` c < 1 a
+    pair weighs 1 + c (w_i w_j - 1) and the budget is as far from ``k``, that of the sample.
     """
     out = np.empty(len(weights), np.float32)
     step = max(1, 8_000_000 // max(len(scores), 1))
@@ -56,7 +84,11 @@ def resampled_thresholds(
     for start in range(0, len(weights), step):
         w = by_person[:, start : start + step]
         accepted = np.cumsum(w[left] * w[right], axis=0, dtype=np.float64)
-        budget = np.floor(far * totals[start : start + step] + 1e-9)
+        budget = np.array([allowed(far, int(t)) for t in totals[start : start + step]], float)
+        if shrink < 1:
+            accepted *= shrink
+            accepted += (1 - shrink) * np.arange(1, len(scores) + 1)[:, None]
+            budget = k + shrink * (budget - k) + 1e-9  # sums of fractions: allow for rounding
         place = np.count_nonzero(accepted <= budget, axis=0)
         out[start : start + step] = scores[np.minimum(place, len(scores) - 1)]
     return out
@@ -128,6 +160,7 @@ def confusion_draws(
 
 def pauc_draws(
     labels: NDArray[Any],
+    steps: NDArray[np.integer[Any]],
     accepted: NDArray[Any],
     pairs: NDArray[Any],
     weights: Weights,
@@ -136,11 +169,14 @@ def pauc_draws(
     """Resampled area under TAR over the first ``budgets`` impostors, as a share of its maximum.
 
     ``labels`` are the two people of each impostor score, descending; ``accepted`` (people,
-    scores) the mated accepts of each person above each of those scores.
+    steps) the mated accepts of each person above the scores at the places ``steps``, which start
+    at 0: TAR is taken as constant from one step to the next.
     """
     out = np.empty(len(weights))
+    ends = np.append(steps[1:], len(labels)) - 1
     for b, (w, budget) in enumerate(zip(weights, budgets, strict=True)):
-        reach = np.minimum(np.cumsum(w[labels[:, 0]] * w[labels[:, 1]]), budget)
+        reached = np.cumsum(w[labels[:, 0]] * w[labels[:, 1]])[ends]
+        reach = np.minimum(reached, budget)
         share = np.diff(reach, prepend=0.0)
         with np.errstate(invalid="ignore", divide="ignore"):
             tar = (w @ accepted) / (w @ pairs)

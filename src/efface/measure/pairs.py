@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from efface.measure.tails import Tail
 
 BINS = 8192
-"""Grid steps per unit of score: thresholds are multiples of 1/8192."""
+"""Grid steps per unit of score."""
+_NUDGE = 1 / 32
 _OFFSET = BINS + 1
 _SIZE = 2 * BINS + 3
 _SLAB = 1 << 17
@@ -58,8 +59,21 @@ class MatedScores:
 
 
 def grid() -> NDArray[np.float64]:
-    """Ascending score thresholds of the histogram's lower bin edges."""
-    return (np.arange(_SIZE) - _OFFSET) / BINS
+    """Ascending score thresholds of the histogram's lower bin edges.
+
+    They lie 1/32 of a step below the multiples of 1/8192: equal vectors score 1 up to rounding,
+    and both sides of 1 have to fall into one bin.
+    """
+    return (np.arange(_SIZE) - _OFFSET - _NUDGE) / BINS
+
+
+def rounding(dim: int) -> float:
+    """How far apart two float32 scores of one and the same pair may lie.
+
+    A BLAS adds up in another order for another shape of product. Where many people share one
+    vector, mated and impostor scores are equal but for that, and must not be told apart by it.
+    """
+    return float(np.finfo(np.float32).eps) * (4 + dim / 16)
 
 
 def at_least(histogram: Counts) -> Counts:
@@ -119,10 +133,10 @@ def mated_scores(
 
 
 def count_on_grid(scores: NDArray[np.float32], histogram: Counts) -> None:
-    """Add float32 scores to the grid histogram; the bin is floor(8192 s), exact in float32."""
+    """Add float32 scores to the grid histogram; all bins are positive, so a cast is a floor."""
     for start in range(0, len(scores), _SLAB):
-        bins = np.floor(scores[start : start + _SLAB] * np.float32(BINS))
-        bins += np.float32(_OFFSET)
+        bins = scores[start : start + _SLAB] * np.float32(BINS)
+        bins += np.float32(_OFFSET + _NUDGE)
         np.clip(bins, 0, _SIZE - 1, out=bins)
         histogram += np.bincount(bins.astype(np.int64), minlength=_SIZE)
 
@@ -140,7 +154,7 @@ def _mated_blocks(
             for k in chosen:
                 yield from _large_person(vectors, order[first[k] :][:n], codes[k])
             continue
-        step = max(1, _MATED_CHUNK // int(n * n))
+        step = max(1, _MATED_CHUNK // int(n * max(n, vectors.shape[1])))
         for start in range(0, len(chosen), step):
             group = chosen[start : start + step]
             rows = order[first[group][:, None] + np.arange(n)]

@@ -24,28 +24,35 @@ def allowed(far: float, n: int) -> int:
 
 
 class Tail:
-    """Keeps the ``keep`` largest scores seen, with two integer labels each if given.
+    """Keeps the ``keep`` largest scores seen, in ``dtype``, with two integer labels each if given.
 
     Among equal scores at the cut the smallest labels stay, so the content does not depend on
     the order of arrival.
     """
 
-    def __init__(self, keep: int, labelled: bool = False) -> None:
+    def __init__(self, keep: int, labelled: bool = False, dtype: type = np.float32) -> None:
         if keep < 1:
             raise DataError(f"a tail keeps at least one score, not {keep}")
         self.keep = keep
         self.labelled = labelled
         self.seen = 0
-        self._floor = np.float32(-np.inf)
-        self._scores: list[NDArray[np.float32]] = []
+        self.dtype = np.dtype(dtype)
+        self._floor = self.dtype.type(-np.inf)
+        self._scores: list[NDArray[Any]] = []
         self._labels: list[NDArray[np.int32]] = []
         self._held = 0
 
-    def update(self, scores: NDArray[np.float32], labels: NDArray[np.int32] | None = None) -> None:
+    def update(self, scores: NDArray[Any], labels: NDArray[np.int32] | None = None) -> None:
         """Take in scores; ``labels`` is (n, 2), needed if the tail is labelled."""
         self.seen += len(scores)
         for start in range(0, len(scores), _SLAB):
             slab = scores[start : start + _SLAB]
+            best = slab.max()  # NaN if there is one
+            if best < self._floor:
+                continue
+            if np.isnan(best):
+                row = start + int(np.flatnonzero(np.isnan(slab))[0])
+                raise DataError(f"score {row} is not a number: remove it or mend the vectors")
             # An equal score matters only for which labels stay, never for the threshold.
             hits = np.flatnonzero(slab >= self._floor if self.labelled else slab > self._floor)
             if hits.size:
@@ -53,20 +60,21 @@ class Tail:
                 self.add(slab[hits], chosen)
 
     @property
-    def floor(self) -> np.float32:
+    def floor(self) -> float:
         """Scores below this cannot enter any more."""
-        return self._floor
+        return float(self._floor)
 
     def merge(self, other: Tail) -> Tail:
         """Take in what another tail kept of its own part of the stream."""
-        if (self.keep, self.labelled) != (other.keep, other.labelled):
+        kinds = [(t.keep, t.labelled, t.dtype) for t in (self, other)]
+        if kinds[0] != kinds[1]:
             raise DataError("tails of different size or kind cannot be merged")
         self.seen += other.seen
         for scores, labels in zip(other._scores, other._labels, strict=True):
             self.add(scores, labels if self.labelled else None)
         return self
 
-    def result(self) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+    def result(self) -> tuple[NDArray[Any], NDArray[np.int32]]:
         """Kept scores, descending, and their labels (empty if unlabelled)."""
         self._shrink()
         scores, labels = self._joined()
@@ -75,11 +83,11 @@ class Tail:
         order = np.lexsort((labels[:, 1], labels[:, 0], -scores))
         return scores[order], labels[order]
 
-    def add(self, scores: NDArray[np.float32], labels: NDArray[np.int32] | None) -> None:
+    def add(self, scores: NDArray[Any], labels: NDArray[np.int32] | None) -> None:
         """Take scores at or above ``floor``; whoever calls this counts ``seen`` itself."""
         if self.labelled and labels is None:
             raise DataError("a labelled tail needs a pair of labels for every score")
-        self._scores.append(np.asarray(scores, dtype=np.float32))
+        self._scores.append(np.asarray(scores, dtype=self.dtype))
         self._labels.append(
             np.empty((0, 2), np.int32) if labels is None else np.asarray(labels, np.int32)
         )
@@ -100,11 +108,11 @@ class Tail:
         self._scores = [scores[kept]]
         self._labels = [labels[kept] if self.labelled else labels]
         self._held = len(kept)
-        self._floor = np.float32(cut)
+        self._floor = cut
 
-    def _joined(self) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+    def _joined(self) -> tuple[NDArray[Any], NDArray[np.int32]]:
         if not self._scores:
-            return np.empty(0, np.float32), np.empty((0, 2), np.int32)
+            return np.empty(0, self.dtype), np.empty((0, 2), np.int32)
         return np.concatenate(self._scores), np.concatenate(self._labels)
 
 
@@ -116,7 +124,10 @@ def threshold(impostors: NDArray[Any], far: float) -> tuple[float | None, int]:
     k = allowed(far, len(impostors))
     if k < 1:
         return None, k
-    tail = Tail(k + 1)
+    # Rounded to float32, a float64 threshold could sink below scores it has to refuse.
+    single = np.result_type(impostors, np.float32) == np.float32
+    tail = Tail(k + 1, dtype=np.float32 if single else np.float64)
     tail.update(np.ravel(impostors))
     scores, _ = tail.result()
-    return float(scores[k]), k
+    # Scores of minus infinity never enter a tail: if it is short, they begin where it ends.
+    return (float(scores[k]) if k < len(scores) else -np.inf), k

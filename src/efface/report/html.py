@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from efface.report import charts, view, words
-from efface.report.schema import to_json
+from efface.report.schema import from_json, to_json
 from efface.report.words import clip
 from efface.results import Report
 
@@ -24,14 +24,16 @@ _MAPS = 6
 
 
 def to_html(report: Report) -> str:
-    """A pure function of the report: an old one renders again without its data."""
+    """A pure function of the JSON: an old report renders again, to the same page."""
+    data = to_json(report)
+    report = from_json(data, "this report")
     template = _environment().get_template("report.html.j2")
     return template.render(
         report=report,
         page=view.page(report),
         figures=_figures(report),
         plan=_pretty(report.provenance.plan),
-        digest=hashlib.sha256(to_json(report)).hexdigest(),
+        digest=hashlib.sha256(data).hexdigest(),
     )
 
 

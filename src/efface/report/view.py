@@ -17,6 +17,7 @@ from efface.results import (
     TransferCell,
     Worst,
 )
+from efface.types import PARTS
 
 _ICONS = {"pass": "✓", "fail": "✕", "inconclusive": "?", "not applicable": "–"}
 _NAME = 48
@@ -51,6 +52,7 @@ class Page:
     unmeasured: int
     warned: list[ReleaseSummary]
     methods: list[str]
+    parts: list[tuple[str, list[int]]]
 
 
 def page(report: Report) -> Page:
@@ -70,6 +72,7 @@ def page(report: Report) -> Page:
         unmeasured=sum(m.status != "measured" for m in report.measurements),
         warned=[r for r in report.releases if r.warnings],
         methods=list(dict.fromkeys(m.method for m in maps(report))),
+        parts=sorted(report.subject.parts.items(), key=_stage),
     )
 
 
@@ -175,6 +178,11 @@ def _matrix(report: Report) -> list[tuple[str, list[TransferCell | None]]]:
         for fitted in rows
         if any(known == fitted for known, _ in cells)
     ]
+
+
+def _stage(part: tuple[str, list[int]]) -> int:
+    """Parts in the order in which they are used; a part of another name comes last."""
+    return PARTS.index(part[0]) if part[0] in PARTS else len(PARTS)
 
 
 def _drawable(curve: Curve) -> bool:

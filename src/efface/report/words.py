@@ -89,6 +89,7 @@ def at_most(high: float) -> str:
 
 def times(ratio: float) -> str:
     """How many times chance, to two digits: ``620 times``."""
+    ratio = min(ratio, 1e15)
     if ratio < 1:
         return f"{ratio:.2g} times"
     digits = max(0, 1 - math.floor(math.log10(ratio)))

@@ -239,7 +239,7 @@ def test_warnings_are_given_and_kept(rng: np.random.Generator) -> None:
 
 def test_a_rank_no_smaller_than_the_people_is_doubted(rng: np.random.Generator) -> None:
     x, identity = world(rng, people=24, dim=64)
-    with pytest.warns(EffaceWarning, match="at most 23 directions"):
+    with pytest.warns(EffaceWarning, match="span at most 23"):
         ISP(rank=24, force=True).fit(x, identity)
 
 

@@ -10,6 +10,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import sys
 import time
 import zlib
 from pathlib import Path
@@ -29,6 +30,16 @@ FLAGS = (
 )
 
 
+# The browser looks for the pipes on 3 and 4, wherever they are here. Above 9 they are out of the
+# way of one another while they are moved.
+PLUMBING = """
+import fcntl, os, sys
+ends = [fcntl.fcntl(int(fd), fcntl.F_DUPFD, 10) for fd in sys.argv[1:3]]
+os.dup2(ends[0], 3), os.dup2(ends[1], 4)
+os.execvp(sys.argv[3], sys.argv[3:])
+"""
+
+
 def executable() -> str | None:
     return shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -40,10 +51,8 @@ class Browser:
         to_child, self._out = os.pipe()
         self._in, from_child = os.pipe()
         command = [executable() or "chromium", *FLAGS, f"--user-data-dir={profile}", "about:blank"]
-        # The child finds the ends of the pipes on 3 and 4, wherever they are here.
-        plumbing = f'exec "$@" 3<&{to_child} 4>&{from_child}'
         self._process = subprocess.Popen(
-            ["sh", "-c", plumbing, "sh", *command],
+            [sys.executable, "-c", PLUMBING, str(to_child), str(from_child), *command],
             pass_fds=(to_child, from_child),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -55,6 +64,13 @@ class Browser:
         self._count = 0
         self._session: str | None = None
         self.events: list[dict[str, Any]] = []
+        try:
+            self._attach()
+        except RuntimeError:
+            self.close()
+            raise
+
+    def _attach(self) -> None:
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
         self._session = attached["sessionId"]

@@ -74,7 +74,10 @@ class Game:
         move, pace = best, 0.0
         for _ in range(iterations):
             slope = self._slope(move)
-            pace = pace or 1 / float(np.linalg.norm(slope, 2))
+            steep = float(np.linalg.norm(slope, 2))
+            if not steep > 0:
+                break
+            pace = pace or 1 / steep
             following, pace = self._climb(move, slope, pace)
             if following is None or move.gain - following.gain < tolerance * move.gain:
                 break

@@ -16,7 +16,7 @@ from efface.registry import register
 from efface.results import Card
 
 _SIGMAS = 3.0
-"""How far above chance the classifier must explain the identity for a round to go on."""
+"""How far above chance the first classifier must be, or there is nothing to remove."""
 _SILENT = 1e-12
 """Share of the leading output's variance below which a contrast is rounding."""
 
@@ -131,12 +131,14 @@ class _Rounds:
         """Is the variance of identity that the ridge classifier explains that of shuffled labels?
 
         Shuffling gives tr(inverse B) the mean (people - 1)/(rows - 1) tr(inverse S), exactly, and
-        near enough a chi-squared spread.
+        near enough a chi-squared spread. The first round must stand out from that; once something
+        was there, rounds go on down to the mean, for a few weak directions hide in the spread.
         """
         left_over = without(self.between, basis)
         explained = float(np.sum(left_over * (inverse @ left_over)))
         # tr(inverse S): what the classifier can use of each direction, its degrees of freedom.
         freedom = self.dim - self.penalty * float(np.trace(inverse))
         trials = (self.people - 1) * max(freedom, 0.0)
-        chance = (trials + _SIGMAS * np.sqrt(2 * trials)) / max(self.rows - 1, 1)
+        spread = 0.0 if basis.shape[1] else _SIGMAS * np.sqrt(2 * trials)
+        chance = (trials + spread) / max(self.rows - 1, 1)
         return bool(explained <= chance)

@@ -145,8 +145,8 @@ def doubts(rank: int, *, people: int, dim: int) -> list[str]:
         )
     if people <= rank:
         found.append(
-            f"rank {rank} removed after fitting on {people} identities: their means span at most "
-            f"{people - 1} directions, the rest is noise"
+            f"removed {rank} directions after fitting on {people} identities, whose means span at "
+            f"most {people - 1}"
         )
     if 2 * rank > dim:
         found.append(f"removed {rank} of {dim} dimensions: more than half; check the utility")
