@@ -67,7 +67,7 @@ def test_quick_start_and_then_the_plan(tmp_path: Path) -> None:
     assert after.subject.parts["fit"][0] == after.releases[1].identities_fitted
     play(DOCS / "plans.md", tmp_path)
     planned = read(tmp_path / "planned" / "report.json")
-    assert [r.name for r in planned.releases] == ["raw", "isp-16", "leace-16"]
+    assert [r.name for r in planned.releases] == ["raw", "isp-8", "leace-8"]
 
 
 def test_extending(tmp_path: Path) -> None:

@@ -41,14 +41,14 @@ class AuditPlan(msgspec.Struct, frozen=True):
     attack: list[dict[str, Any]] = []
     far: float = 1e-3
     mode: Mode = "strong"
-    shots: list[int] = [1, 4, 16]
+    shots: tuple[int, ...] = (1, 4, 16)
     resamples: int = 5
     quota: int | None = 5
     seed: int = 0
     fail_above: float | None = None
     target: float | None = None
     auto: Literal["privacy", "coverage"] = "privacy"
-    sweep: list[Literal["rank", "people"]] = ["rank", "people"]
+    sweep: tuple[Literal["rank", "people"], ...] = ("rank", "people")
     bootstrap: int = 2000
     level: float = 0.95
 

@@ -37,8 +37,8 @@ class PaperTable(msgspec.Struct, frozen=True):
     caption: str
     rows: list[list[Cell]]
     attack: str = "ridge"
-    releases: list[Literal["raw", "isp-w", "isp-x"]] = ["raw"]
-    shots: list[int] = [16]
+    releases: tuple[Literal["raw", "isp-w", "isp-x"], ...] = ("raw",)
+    shots: tuple[int, ...] = (16,)
     ranks: list[int] = []
     people: list[int] = []
     methods: list[str] = []
@@ -173,7 +173,7 @@ def _attacks(table: PaperTable, benches: Sequence[Bench], paper: Paper, rules: R
     notes = [note for bench in benches for note in bench.notes]
     images = min(int(np.bincount(b.scene.samples.identity).max()) for b in benches)
     shots = [k for k in table.shots if k <= images - 2] or [max(images - 2, 1)]
-    if shots != table.shots:
+    if shots != list(table.shots):
         notes.append(
             f"k={'/'.join(map(str, shots))} in place of {'/'.join(map(str, table.shots))}: k "
             f"support images and two to compare must fit into {images}"

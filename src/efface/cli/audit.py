@@ -116,8 +116,8 @@ def _merged(plan: AuditPlan, typed: dict[str, Any]) -> AuditPlan:
         if given(name):
             changes[name] = typed[name]
     if given("sweep"):
-        changes["sweep"] = {"all": ["rank", "people"], "none": []}.get(
-            typed["sweep"], [typed["sweep"]]
+        changes["sweep"] = {"all": ("rank", "people"), "none": ()}.get(
+            typed["sweep"], (typed["sweep"],)
         )
     if typed["attack"]:
         changes["attack"] = [{"name": name} for name in typed["attack"]]
