@@ -119,9 +119,12 @@ class Verification:
         # Never tighter than no accept at all among so many pairs of people would allow.
         bound = intervals.zero_bound(people * (people - 1) // 2, self.level)
         error = (1 - self.level) / 2
-        low, high = np.nanquantile(value + shrink * (draws - value), [error, 1 - error])
+        low, high = np.nanquantile(draws, [error, 1 - error])
+        # Where a resample may well hold no accept at all, shrinking must not deny it.
+        low = value + shrink * (low - value) if low > 0 else 0.0
+        high = value + shrink * (high - value)
         return Estimate(
-            value, max(min(float(low), value), 0.0), max(float(high), value, bound),
+            value, min(float(low), value), max(float(high), value, bound),
             evidence.impostors, people, "bootstrap over people", self.level,
         )  # fmt: skip
 

@@ -264,6 +264,6 @@ def test_interrupt_leaves_no_partial_file(tmp_path: Path, world: synthetic.World
     time.sleep(3)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
+    assert process.returncode in (130, -signal.SIGINT), err  # a shell shows both as 130
     assert b"Traceback" not in err
     assert [p.name for p in tmp_path.rglob("*")] == ["emb.parquet"]
