@@ -19,7 +19,7 @@ from efface.types import Samples
 
 def run(folder: Path, seed: int) -> Iterator[str]:
     """Write the world, fit, apply and report into ``folder``; yield a line for each step."""
-    world = synthetic.embedding_world(people=400, images=12, seed=seed)
+    world = synthetic.embedding_world(people=300, images=8, seed=seed)
     samples = world.samples
     vectors = folder / "embeddings.parquet"
     _write(samples, vectors)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from efface.audit.run import Player, run
 from efface.audit.scene import Scene, Shipped, lend_shadow
 from efface.data.samples import require_pairs
 from efface.data.splits import split as make_split
-from efface.errors import DataError, EraserError, PlanError
+from efface.errors import DataError, EffaceWarning, EraserError, PlanError
 from efface.progress import Progress
 from efface.protect.linear.stored import Stored
 from efface.results import Case, Measurement, Spec, Sweep
@@ -164,7 +165,9 @@ def _largest(scene: Scene, protection: Protection) -> Protection:
     for rank in reversed(sweeps.ladder(min(people, dim) - 1)):
         candidate = remake(rank)
         try:
-            candidate.fit(scene.samples.take(scene.split.fit))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", EffaceWarning)  # of a trial, not of the result
+                candidate.fit(scene.samples.take(scene.split.fit))
         except EraserError:
             continue
         return candidate

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.resources
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Literal
 
-import msgspec
 import numpy as np
 
 from efface.audit import protections as prot
 from efface.audit.cases import Rules, cases
-from efface.audit.plan import SplitPlan, parse, read_toml
+from efface.audit.papers import Paper, PaperTable
 from efface.audit.run import Player, run
 from efface.audit.scene import Scene, Shipped, some_people
 from efface.audit.sections import moved
@@ -22,41 +18,9 @@ from efface.data.splits import split as make_split
 from efface.errors import DataError, EraserError, PlanError
 from efface.measure.utility import utility
 from efface.progress import Progress
-from efface.registry import make, nearest
+from efface.registry import make
 from efface.results import Estimate, Measurement, Spec
 from efface.types import Protection, Samples
-
-Cell = float | str
-
-
-class PaperTable(msgspec.Struct, frozen=True):
-    """One table of a paper; ``rows`` are the paper's figures in per cent."""
-
-    number: str
-    kind: Literal["shots", "rank", "people", "utility"]
-    caption: str
-    rows: list[list[Cell]]
-    attack: str = "ridge"
-    releases: tuple[Literal["raw", "isp-w", "isp-x"], ...] = ("raw",)
-    shots: tuple[int, ...] = (16,)
-    ranks: list[int] = []
-    people: list[int] = []
-    methods: list[str] = []
-    tasks: list[str] = []
-
-
-class Paper(msgspec.Struct, frozen=True):
-    """A paper's protocol and tables."""
-
-    title: str
-    citation: str
-    table: list[PaperTable]
-    far: float = 1e-4
-    resamples: int = 5
-    quota: int | None = 5
-    images: int = 20
-    rank: int = 192
-    split: SplitPlan = SplitPlan()
 
 
 @dataclass(frozen=True)
@@ -69,25 +33,6 @@ class Printed:
     ours: list[list[str]]
     paper: list[list[str]]
     notes: list[str] = field(default_factory=list)
-
-
-def papers() -> list[str]:
-    """Names of the papers that come with the package."""
-    return sorted(p.name.removesuffix(".toml") for p in _folder().iterdir() if p.suffix == ".toml")
-
-
-def read_paper(name: str) -> Paper:
-    """A paper by name, or a plan of your own by path."""
-    path = Path(name) if name.endswith(".toml") else _folder() / f"{name}.toml"
-    if not path.is_file():
-        raise PlanError(f"no paper named {name!r}{nearest(name, papers())}")
-    return parse(read_toml(path), Paper, str(path))
-
-
-def _folder() -> Path:
-    """Inside an installed package, or beside the sources of a checkout."""
-    inside = Path(str(importlib.resources.files("efface"))) / "papers"
-    return inside if inside.is_dir() else Path(__file__).parents[3] / "papers"
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,27 +116,45 @@ def _prepare(paper: Paper, samples: Samples, rank: int, seed: int) -> Bench:
 
 def _attacks(table: PaperTable, benches: Sequence[Bench], paper: Paper, rules: Rules) -> Printed:
     notes = [note for bench in benches for note in bench.notes]
-    images = min(int(np.bincount(b.scene.samples.identity).max()) for b in benches)
-    shots = [k for k in table.shots if k <= images - 2] or [max(images - 2, 1)]
-    if shots != list(table.shots):
-        notes.append(
-            f"k={'/'.join(map(str, shots))} in place of {'/'.join(map(str, table.shots))}: k "
-            f"support images and two to compare must fit into {images}"
-        )
-    rules = replace(rules, shots=tuple(shots))
+    shots = _shots(table, benches, notes)
+    rules = replace(rules, shots=tuple(shots.values()))
     spec = Spec(table.attack)
-    columns, ours = [], []
+    by_shot = table.kind == "shots"
+    heads = _heads(table)
+    ours = []
     for i, bench in enumerate(benches):
-        releases = _releases(table, benches, i, rules, notes)
-        found = [_play(bench, shipped, spec, rules) for _, shipped in releases]
-        if table.kind == "shots":
-            columns = [f"k={k} {name}" for k in shots for name, _ in releases]
-            cells = [_cell(row[j], notes) for j in range(len(shots)) for row in found]
-        else:
-            columns = [name for name, _ in releases]
-            cells = [_cell(row[-1], notes) for row in found]
-        ours.append([bench.scene.samples.dataset, "this data", *cells])
-    return _printed(table, columns, ours, notes)
+        cells = dict.fromkeys(heads, "-")
+        for name, shipped in _releases(table, benches, i, rules, notes):
+            found = _play(bench, shipped, spec, rules)
+            for k, measured in zip(shots, found, strict=True):
+                cells[f"k={k} {name}" if by_shot else name] = _cell(measured, notes)
+        ours.append([bench.scene.samples.dataset, "this data", *cells.values()])
+    return _printed(table, list(cells), ours, notes)
+
+
+def _shots(table: PaperTable, benches: Sequence[Bench], notes: list[str]) -> dict[int, int]:
+    """The paper's k and the k that is played: the most that leaves two images to compare."""
+    images = min(int(np.bincount(b.scene.samples.identity).max()) for b in benches)
+    most = images - 2
+    shots = {k: k for k in table.shots if k <= most}
+    lost = [k for k in table.shots if k > most]
+    if lost:
+        k = "/".join(map(str, lost))
+        notes.append(f"k={k} needs {max(lost) + 2} images per person, here are {images}")
+    if table.kind != "shots" and lost:
+        shots = {lost[-1]: max(most, 1)}
+        notes.append(f"k={max(most, 1)} in its place")
+    return shots
+
+
+def _heads(table: PaperTable) -> list[str]:
+    """The paper's own columns, whether or not they can be filled here."""
+    if table.kind == "rank":
+        return [f"r={r}" for r in table.ranks]
+    if table.kind == "people":
+        return [f"m={m}" for m in table.people]
+    names = {"raw": "RAW", "isp-w": "ISP-W", "isp-x": "ISP-X"}
+    return [f"k={k} {names[r]}" for k in table.shots for r in table.releases]
 
 
 def _releases(
@@ -230,9 +193,10 @@ def _at_people(
     made = []
     scene = bench.scene
     have = len(scene.split.people("fit"))
-    usable = [m for m in counts if m <= have] or [have // 4, have // 2, have]
-    if list(usable) != list(counts):
-        notes.append(f"m={'/'.join(map(str, usable))}: the fit part has {have} people")
+    usable = [m for m in counts if m <= have]
+    if len(usable) < len(counts):
+        notes.append(f"the fit part has {have} people; columns beyond the paper's are below it")
+        usable += [m for m in (have // 4, have // 2, have) if m not in usable and m > 1]
     for count in usable:
         rng = np.random.default_rng([rules.seed, 6])
         rows = some_people(scene.split.fit, scene.samples.identity, count, rng)

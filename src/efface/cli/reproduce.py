@@ -35,7 +35,7 @@ def reproduce(plan: str, data: str, data2: str | None, **typed: Any) -> int:
     Prints each table in the paper's layout with 95 % intervals over people, then the paper's own
     rows. Your encoder and people differ from the paper's: compare patterns, not digits.
     """
-    from efface.audit.reproduce import read_paper
+    from efface.audit.papers import read_paper
     from efface.audit.reproduce import reproduce as run
 
     paper = read_paper(plan)

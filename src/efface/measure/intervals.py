@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.measure.tails import allowed
+from efface.measure.tails import allowed_each
 from efface.results import Estimate
 
 Weights = NDArray[np.float64]
 _WORK = 400_000_000
 _MIN_RESAMPLES = 200
+_RUN = 128
 
 
 def resamples(wanted: int, tail: int, people: int) -> int:
@@ -83,15 +84,29 @@ def resampled_thresholds(
     by_person = np.ascontiguousarray(weights.T, dtype=np.float32)  # whole numbers: exact
     for start in range(0, len(weights), step):
         w = by_person[:, start : start + step]
-        accepted = np.cumsum(w[left] * w[right], axis=0, dtype=np.float64)
-        budget = np.array([allowed(far, int(t)) for t in totals[start : start + step]], float)
+        budget = allowed_each(far, totals[start : start + step]).astype(np.float64)
         if shrink < 1:
-            accepted *= shrink
-            accepted += (1 - shrink) * np.arange(1, len(scores) + 1)[:, None]
             budget = k + shrink * (budget - k) + 1e-9  # sums of fractions: allow for rounding
-        place = np.count_nonzero(accepted <= budget, axis=0)
+        place = _crossing(w[left] * w[right], budget, shrink)
         out[start : start + step] = scores[np.minimum(place, len(scores) - 1)]
     return out
+
+
+def _crossing(
+    weight: NDArray[np.float32], budget: NDArray[np.float64], shrink: float
+) -> NDArray[np.int64]:
+    """How many leading rows of each column fit its budget: whole blocks first, then rows."""
+    rows, columns = weight.shape
+    starts = np.arange(0, rows, _RUN)
+    ends = np.cumsum(np.add.reduceat(weight, starts, axis=0), axis=0, dtype=np.float64)
+    upto = np.minimum(starts + _RUN, rows)[:, None]
+    full = np.count_nonzero(shrink * ends + (1 - shrink) * upto <= budget, axis=0)
+    before = np.vstack([np.zeros((1, columns)), ends])[full, np.arange(columns)]
+    index = (full * _RUN)[:, None] + np.arange(_RUN)
+    inside = weight[np.minimum(index, rows - 1), np.arange(columns)[:, None]]
+    total = before[:, None] + np.cumsum(inside, axis=1, dtype=np.float64)
+    fits = (shrink * total + (1 - shrink) * (index + 1) <= budget[:, None]) & (index < rows)
+    return np.asarray(full * _RUN + np.count_nonzero(fits, axis=1))
 
 
 def zero_bound(units: int, level: float = 0.95) -> float:

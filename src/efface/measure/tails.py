@@ -23,6 +23,18 @@ def allowed(far: float, n: int) -> int:
     return int(Fraction(repr(float(far))) * n)
 
 
+def allowed_each(far: float, totals: NDArray[Any]) -> NDArray[np.int64]:
+    """``allowed`` for many totals, each a whole number."""
+    allowed(far, 0)  # refuses what is no rate
+    counts, back = np.unique(totals, return_inverse=True)
+    ratio = Fraction(repr(float(far)))
+    if ratio.numerator * float(counts.max(initial=0)) < 2**62 and ratio.denominator < 2**62:
+        each = counts.astype(np.int64) * ratio.numerator // ratio.denominator
+    else:
+        each = np.array([allowed(far, int(n)) for n in counts], np.int64)
+    return np.asarray(each[back])
+
+
 class Tail:
     """Keeps the ``keep`` largest scores seen, in ``dtype``, with two integer labels each if given.
 

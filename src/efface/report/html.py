@@ -16,8 +16,8 @@ from efface.report.schema import from_json, to_json
 from efface.report.words import clip
 from efface.results import Report
 
-Drawing = tuple[str, Callable[[str], str]]
-Figure = tuple[str, Markup]
+Drawing = tuple[str, Callable[[str], str], str]
+Figure = tuple[str, Markup, str]
 
 _PER_CHART = 8
 _MAPS = 6
@@ -57,13 +57,16 @@ def _environment() -> Environment:
 def _figures(report: Report) -> dict[str, list[Figure]]:
     """Every chart the report has data for, with its caption, by the section it belongs to."""
     return {
-        section: [(words, Markup(draw(f"{section}-{i}"))) for i, (words, draw) in enumerate(draws)]
+        section: [
+            (words, Markup(draw(f"{section}-{i}")), note)
+            for i, (words, draw, note) in enumerate(draws)
+        ]
         for section, draws in _drawings(report).items()
     }
 
 
 def _drawings(report: Report) -> dict[str, list[Drawing]]:
-    """Captions, and charts that still want the id they will have on the page."""
+    """Captions, charts that still want the id they will have on the page, and notes."""
     names = view.ordered(report)
     shipped = view.releases(report)
     transfers = [t for t in (report.transfer,) if t is not None and t.cosines]
@@ -72,16 +75,16 @@ def _drawings(report: Report) -> dict[str, list[Drawing]]:
         "tradeoff": _tradeoff(report),
         "rank": _sweeps(report, rank=True),
         "people": _sweeps(report, rank=False),
-        "energy": [("Identity energy by direction", partial(charts.energy, shipped))]
+        "energy": [("Identity energy by direction", partial(charts.energy, shipped), "")]
         if any(r.energy for r in shipped)
         else [],
         "maps": [
-            (clip(m.release, 48), partial(charts.scatter, m)) for m in view.maps(report)[:_MAPS]
+            (clip(m.release, 48), partial(charts.scatter, m), "") for m in view.maps(report)[:_MAPS]
         ],
-        "utility": [("Share kept", partial(charts.usefulness, report.utility, names))]
+        "utility": [("Share kept", partial(charts.usefulness, report.utility, names), "")]
         if report.utility
         else [],
-        "angles": [("Principal angles", partial(charts.angles, t)) for t in transfers],
+        "angles": [("Principal angles", partial(charts.angles, t), "") for t in transfers],
     }
 
 
@@ -95,6 +98,7 @@ def _before_after(report: Report) -> list[Drawing]:
         (
             f"{clip(raw, 24)} and {clip(name, 48)}" if name != raw else clip(raw, 48),
             partial(charts.before_after, headline, raw, name, report.verdict.limit),
+            "",
         )
         for name in names[:_PER_CHART]
         if name in measured
@@ -106,14 +110,14 @@ def _tradeoff(report: Report) -> list[Drawing]:
     if not curves:
         return []
     return [
-        ("ROC: how many are linked", partial(charts.roc, curves, far)),
-        ("DET: how many are missed", partial(charts.det, curves, far)),
+        ("ROC: how many are linked", partial(charts.roc, curves, far), ""),
+        ("DET: how many are missed", partial(charts.det, curves, far), ""),
     ]
 
 
 def _sweeps(report: Report, rank: bool) -> list[Drawing]:
     return [
-        (view.sweep_title(sweep), partial(charts.sweep, sweep, report.provenance.far))
+        (view.sweep_title(sweep), partial(charts.sweep, sweep, report.provenance.far), sweep.note)
         for sweep in report.sweeps
         if (sweep.axis == "rank") == rank
     ]

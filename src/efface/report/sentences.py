@@ -171,7 +171,8 @@ def _change(story: Story) -> list[str]:
 
 
 def _amount(value: float) -> str:
-    return "none" if value == 0 else "all" if value == 1 else share(value)
+    ends = {0.0: "none of those tested", 1.0: "all of those tested"}
+    return ends.get(value) or share(value)
 
 
 def _chance(story: Story) -> list[str]:

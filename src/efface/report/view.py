@@ -115,7 +115,9 @@ def spec(protection: Spec | None) -> str:
     """``isp (rank 128)``: a protection with its parameters on one line."""
     if protection is None:
         return "none"
-    params = ", ".join(f"{k} {v}" for k, v in protection.params.items() if k != "digest")
+    shown = {k: v for k, v in protection.params.items() if k != "digest"}
+    # What is off or left to the default says nothing here; the JSON has it all.
+    params = ", ".join(f"{k} {v}" for k, v in shown.items() if v is not False and v is not None)
     return clip(f"{protection.name} ({params})" if params else protection.name, 160)
 
 

@@ -88,7 +88,7 @@ def test_training_lowers_the_loss() -> None:
     before, _ = loss_and_gradient(_initial((8, 24, 12, 6), np.random.default_rng(0)), inputs, codes)
     half, full = (loss_and_gradient(w, inputs, codes)[0] for w in network.snapshots_)
     assert before > 1.5
-    assert full < half < before / 3
+    assert full < half < before / 2
 
 
 def test_one_seed_one_network() -> None:
@@ -134,13 +134,14 @@ def test_not_fitted_says_so() -> None:
 @pytest.mark.parametrize("attack", [Cosine(), Ridge(), LDA()], ids=lambda a: type(a).__name__)
 def test_linear_attackers_are_blind_to_products(attack: object, products: Parts) -> None:
     tar, _ = played(attack, products, far=1e-2)  # type: ignore[arg-type]
-    assert tar < 0.03
+    assert tar < 0.06
 
 
 @pytest.mark.slow
 def test_the_network_sees_products(learnt: tuple[float, float]) -> None:
     plain, whitened = learnt
     assert whitened > 0.15
+    assert plain < 0.06
     assert whitened > 2.5 * plain  # the layer as it is hides most of what it holds
 
 

@@ -1,7 +1,7 @@
 """What erasure leaves behind in the last digits must not be mistaken for a leak, nor be one.
 
-People lie in ten directions. What else an image holds is a hundred thousand times smaller, so
-after erasure and renormalisation single-precision rounding stands at a hundredth of the content.
+People lie in ten directions. What else an image holds is a million times smaller, so after erasure
+and renormalisation single-precision rounding stands at a tenth of the content.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def attack(request: pytest.FixtureRequest) -> Attack:
 
 
 def test_a_parrot_finds_nothing_in_rounding_residue(attack: Attack) -> None:
-    made, basis = world(rest=1e-5)
+    made, basis = world(rest=1e-6)
     raw, _ = played(attack, thirds(made), FAR)
     assert raw > 0.9
     released = LinearEraser(basis).transform(made.data)
@@ -66,9 +66,11 @@ def test_a_parrot_finds_nothing_in_rounding_residue(attack: Attack) -> None:
 
 
 def test_the_trap_is_real_where_products_are_careless() -> None:
-    made, basis = world(rest=1e-5)
-    tar, _ = played(LDA(), thirds(made.replace(careless(made, basis))), FAR)
-    assert tar > 10 * FAR
+    made, basis = world(rest=1e-6)
+    leaky, _ = played(Ridge(), thirds(made.replace(careless(made, basis))), FAR)
+    tight, _ = played(Ridge(), thirds(made.replace(LinearEraser(basis).transform(made.data))), FAR)
+    assert leaky > 3 * FAR
+    assert leaky > 3 * tight
 
 
 def test_an_eraser_that_leaves_only_rounding_refuses() -> None:
@@ -79,7 +81,7 @@ def test_an_eraser_that_leaves_only_rounding_refuses() -> None:
 
 def test_rows_that_carry_nothing_are_no_leak(attack: Attack) -> None:
     """A release of one and the same vector: whatever is computed, nobody is recognised."""
-    made, _ = world(rest=1e-5)
+    made, _ = world(rest=1e-6)
     for row in (np.zeros(DIM), np.linspace(-1, 1, DIM) / 7):
         same = np.tile(row.astype(np.float32), (len(made), 1))
         tar, _ = played(attack, thirds(made.replace(same)), FAR)

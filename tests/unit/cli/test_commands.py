@@ -247,11 +247,13 @@ def test_the_paper_prints_its_tables_beside_ours(
     tables = json.loads(capsys.readouterr().out)
     assert [t["number"] for t in tables] == ["1", "5"]
     assert tables[0]["columns"] == ["data", "model", *(
-        f"k={k} {name}" for k in (1, 4) for name in ("RAW", "ISP-W", "ISP-X")
+        f"k={k} {name}" for k in (1, 4, 16) for name in ("RAW", "ISP-W", "ISP-X")
     )]  # fmt: skip
     assert tables[0]["paper"][2][:5] == ["CelebA-20", "CLIP", "16.4", "11.9", "10.9"]
     assert len(tables[0]["ours"]) == 2
-    assert any("k=1/4" in note for note in tables[0]["notes"])
+    assert tables[0]["ours"][0][-3:] == ["-", "-", "-"]  # 16 of 6 images cannot be had
+    assert all(len(row) == 11 for row in tables[0]["ours"] + tables[0]["paper"])
+    assert any("k=16 needs 18 images" in note for note in tables[0]["notes"])
 
 
 def test_interrupt_leaves_no_partial_file(tmp_path: Path, world: synthetic.World) -> None:

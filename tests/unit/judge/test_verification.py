@@ -113,9 +113,10 @@ def test_counts_are_those_of_the_score_matrix(far: float) -> None:
     assert counts.calibration_allowed == allowed(far, counts.calibration_impostor)
     achieved = judge.far_achieved(frozen, found, test)
     assert achieved.value == counts.impostor_accepted / counts.impostor
+    assert far / 3 < achieved.value < 3 * far  # the same world: the target is within reach
     assert achieved.low is not None
     assert achieved.high is not None
-    assert achieved.low <= far <= achieved.high  # the same world: the target is within reach
+    assert achieved.low < achieved.value < achieved.high
     assert judge.tar(frozen, found).value == counts.mated_accepted / counts.mated
 
 

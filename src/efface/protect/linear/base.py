@@ -44,7 +44,7 @@ class LinearProtection(ABC):
 
     rank: Rank = None
     coverage: float | None = None
-    min_variance: float = 0.05
+    min_variance: float = 0.01
     force: bool = False
     normalise: bool = True
     dtype: Literal["float16", "float32", "float64"] = "float32"
@@ -131,7 +131,8 @@ class LinearProtection(ABC):
         found = self._solve(moments)
         kept = kept_if_even(found, moments) if scatter is None else kept_share(found, scatter)
         refuse_emptied(kept, found.rank, moments.dim, self._wish())
-        notes = (*found.warnings, *doubts(found.rank, people=moments.people, dim=moments.dim))
+        people, dim = moments.people, moments.dim
+        notes = (*found.warnings, *doubts(found.rank, kept, people=people, dim=dim))
         self.eraser_ = replace(
             found,
             normalise=self.normalise,

@@ -95,16 +95,24 @@ def oriented(vectors: Matrix) -> Matrix:
 
 @dataclass(frozen=True)
 class Metric:
-    """S^(1/2) and its (pseudo-)inverse: into the space where S is the identity, and back."""
+    """S as eigenvectors and square roots of eigenvalues; applied, never formed as d x d."""
 
-    root: Matrix
-    inverse: Matrix
+    vectors: Matrix
+    spread: Matrix
+
+    def whiten(self, columns: Matrix) -> Matrix:
+        """S^(-1/2): into the space where S is the identity."""
+        return np.asarray(self.vectors @ ((self.vectors.T @ columns) / self.spread[:, None]))
+
+    def colour(self, columns: Matrix) -> Matrix:
+        """S^(1/2): back."""
+        return np.asarray(self.vectors @ ((self.vectors.T @ columns) * self.spread[:, None]))
 
 
 def metric(
     scatter: Matrix, moments: Moments, shrinkage: Shrinkage = 0.0, *, pseudo: bool = False
 ) -> Metric:
-    """Square roots of a covariance; with ``pseudo`` directions of rounding are left out.
+    """The metric of a covariance; with ``pseudo`` directions of rounding are left out.
 
     Leaving out is right for the covariance of all rows (no variance, no identity). It is wrong
     within identities, where no variance means that a direction gives everyone away.
@@ -117,8 +125,7 @@ def metric(
             "the covariance to whiten with is singular (fewer images than dimensions, or one "
             "image of each identity): use shrinkage='auto', give more images, or do not whiten"
         )
-    vectors, spread = vectors[:, keep], np.sqrt(values[keep])
-    return Metric((vectors * spread) @ vectors.T, (vectors / spread) @ vectors.T)
+    return Metric(vectors[:, keep], np.sqrt(values[keep]))
 
 
 def shrunk(scatter: Matrix, rows: int, shrinkage: Shrinkage) -> Matrix:

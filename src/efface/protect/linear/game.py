@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from efface.protect.linear.decompose import left, thin
+from efface.protect.linear.decompose import Metric, left, thin
 from efface.protect.linear.fantope import onto_fantope
 from efface.protect.linear.moments import Matrix, Moments
 
@@ -49,9 +49,9 @@ class Game:
         of T^(-1/2) C. Every V belongs to one U, so no other projection of rank k does better.
         """
         values, vectors = np.linalg.eigh(self.scatter + self.penalty * np.eye(len(self.scatter)))
-        spread = np.sqrt(values)
-        whitened, singular = left((vectors / spread) @ vectors.T @ self.load)
-        return (vectors * spread) @ vectors.T @ whitened, singular**2
+        metric = Metric(vectors, np.sqrt(values))
+        whitened, singular = left(metric.whiten(self.load))
+        return metric.colour(whitened), singular**2
 
     # --- the play ---------------------------------------------------------------------------
 

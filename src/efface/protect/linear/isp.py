@@ -62,12 +62,12 @@ class ISP(LinearProtection):
         """
         inside = metric(moments.within, moments, self.shrinkage)
         real = found.real(self._at_least())
-        directions, values = left_within(inside.inverse @ real, real.T @ centred_means(moments))
+        directions, values = left_within(inside.whiten(real), real.T @ centred_means(moments))
         rank = self._choose(values**2, found.rank, moments)
         chosen = directions[:, :rank]
         return LinearEraser(
-            inside.root @ chosen,
-            inside.inverse @ chosen,
+            inside.colour(chosen),
+            inside.whiten(chosen),
             moments.centre,
             energy=values[: found.rank] ** 2,
         )

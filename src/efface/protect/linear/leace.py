@@ -47,12 +47,12 @@ class LEACE(LinearProtection):
         found = differences(moments)
         whole = metric(moments.covariance, moments, self.shrinkage, pseudo=True)
         real = found.real(self._at_least())
-        directions, values = left_within(whole.inverse @ real, real.T @ moments.cross)
+        directions, values = left_within(whole.whiten(real), real.T @ moments.cross)
         rank = self._choose(values**2, found.rank, moments)
         chosen = directions[:, :rank]
         return LinearEraser(
-            whole.root @ chosen,
-            whole.inverse @ chosen,
+            whole.colour(chosen),
+            whole.whiten(chosen),
             moments.mean,
             energy=values[: found.rank] ** 2,
         )

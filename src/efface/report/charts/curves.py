@@ -101,7 +101,7 @@ def _tradeoff(
 ) -> str:
     floor, y_title, far = axis
     keys = [Key(name, series(i).line) for i, name, _ in shown]
-    keys += [Key("chance", "reference"), Key(f"{one_in(far)} strangers", "target")]
+    keys += [Key("chance", "reference"), Key(f"{one_in(far)} strangers", "setting")]
     names, taken = legend(keys, 0.0, 8.0, svg.WIDTH)
     frame = axes.frame((_LEAST_FAR, 1, True), (floor, 1, True), taken)
     body = [
@@ -113,7 +113,7 @@ def _tradeoff(
             y_title,
         ),
         svg.polyline([frame.at(x, y) for x, y in chance], "reference"),
-        svg.line((frame.x(far), frame.y.start), (frame.x(far), frame.y.end), "target"),
+        svg.line((frame.x(far), frame.y.start), (frame.x(far), frame.y.end), "setting"),
     ]
     for i, _, points in shown:
         body.append(_curve(frame, points, series(i)))
