@@ -67,7 +67,7 @@ def sklearn_point(mated: np.ndarray, impostor: np.ndarray) -> Callable[[], tuple
         fpr, tpr, steps = roc_curve(truth, scores, drop_intermediate=False)
         last = int(np.flatnonzero(fpr <= FAR)[-1])
         # It accepts score >= step; ours accepts score > tau: the next lower score is our tau.
-        return float(np.nextafter(steps[last], np.float32(-2))), float(tpr[last])
+        return float(np.nextafter(np.float32(steps[last]), np.float32(-2))), float(tpr[last])
 
     return run
 
@@ -86,10 +86,11 @@ def measure(name: str, args: argparse.Namespace) -> dict[str, float | str]:
         start = time.perf_counter()
         tau, tar = run()
         seconds.append(time.perf_counter() - start)
+    extra = peak_mb() - before
     accepted = [np.flatnonzero(s > np.float32(tau)) for s in (mated, impostor)]
     return {
         "seconds": min(seconds),
-        "mb": peak_mb() - before,
+        "mb": extra,
         "tar": tar,
         "false accepts": len(accepted[1]),
         "accepted": hashlib.sha256(b"".join(a.tobytes() for a in accepted)).hexdigest(),

@@ -9,11 +9,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from efface.audit import sections
-from efface.audit.audit import SweepName, Table, choose_rank, investigate
-from efface.audit.cases import Rules, attack_specs
-from efface.audit.scene import Scene, lend_shadow, summarise
-from efface.audit.worst import worst_case
+from efface.auditing import sections
+from efface.auditing.audit import SweepName, Table, choose_rank, investigate
+from efface.auditing.cases import Rules, attack_specs
+from efface.auditing.scene import Scene, lend_shadow, summarise
+from efface.auditing.worst import worst_case
 from efface.data.fingerprint import identity_fingerprints
 from efface.data.splits import split as make_split
 from efface.errors import PlanError

@@ -11,8 +11,8 @@ import pytest
 from pages import DOCS, ROOT, in_code, rows, sections
 
 from efface import registry
-from efface.audit.plan import AuditPlan
-from efface.audit.reproduce import Paper, PaperTable
+from efface.auditing.papers import Paper, PaperTable
+from efface.auditing.plan import AuditPlan
 from efface.cli.main import cli
 from efface.report.gate import EXIT
 from efface.results import Card

@@ -12,7 +12,7 @@ from efface.cli.options import METHODS, Rank, data_options, given, seed_option
 from efface.errors import PlanError
 
 if TYPE_CHECKING:
-    from efface.audit.plan import AuditPlan
+    from efface.auditing.plan import AuditPlan
     from efface.results import Report
     from efface.types import Samples, Split
 
@@ -65,7 +65,7 @@ def audit(emb: str, **given_: Any) -> int:
     Writes report.json, report.html and report.junit.xml into the --out folder.
     """
     from efface import api
-    from efface.audit.plan import AuditPlan, read_plan
+    from efface.auditing.plan import AuditPlan, read_plan
     from efface.export.safetensors import load_eraser
     from efface.report.gate import exit_code
     from efface.report.schema import to_json
@@ -142,7 +142,7 @@ def _curated(samples: Samples, plan: AuditPlan) -> Samples:
 
 
 def _split(samples: Samples, plan: AuditPlan) -> Split | None:
-    from efface.audit.plan import SplitPlan
+    from efface.auditing.plan import SplitPlan
     from efface.data.splits import split, split_by_column
 
     part = plan.split

@@ -11,7 +11,7 @@ from efface.cli import options
 from efface.cli.options import data_options, seed_option
 
 if TYPE_CHECKING:
-    from efface.audit.reproduce import Printed
+    from efface.auditing.reproduce import Printed
 
 
 @click.command()
@@ -35,8 +35,8 @@ def reproduce(plan: str, data: str, data2: str | None, **typed: Any) -> int:
     Prints each table in the paper's layout with 95 % intervals over people, then the paper's own
     rows. Your encoder and people differ from the paper's: compare patterns, not digits.
     """
-    from efface.audit.papers import read_paper
-    from efface.audit.reproduce import reproduce as run
+    from efface.auditing.papers import read_paper
+    from efface.auditing.reproduce import reproduce as run
 
     paper = read_paper(plan)
     files = [data] if data2 is None else [data, data2]

@@ -140,9 +140,8 @@ def test_linear_attackers_are_blind_to_products(attack: object, products: Parts)
 @pytest.mark.slow
 def test_the_network_sees_products(learnt: tuple[float, float]) -> None:
     plain, whitened = learnt
-    assert whitened > 0.15
-    assert plain < 0.06
-    assert whitened > 2.5 * plain  # the layer as it is hides most of what it holds
+    assert whitened > 0.6
+    assert whitened > 4 * plain  # the layer as it is hides most of what it holds
 
 
 def _given(network: MLP) -> dict[str, object]:

@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from efface.audit.plan import SplitPlan, parse, read_toml
+from efface.auditing.plan import SplitPlan, parse, read_toml
 from efface.errors import PlanError
 from efface.registry import nearest
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from efface.audit import protections as prot
-from efface.audit.cases import Rules, cases
-from efface.audit.papers import Paper, PaperTable
-from efface.audit.run import Player, run
-from efface.audit.scene import Scene, Shipped, some_people
-from efface.audit.sections import moved
+from efface.auditing import protections as prot
+from efface.auditing.cases import Rules, cases
+from efface.auditing.papers import Paper, PaperTable
+from efface.auditing.run import Player, run
+from efface.auditing.scene import Scene, Shipped, some_people
+from efface.auditing.sections import moved
 from efface.data.samples import curate
 from efface.data.splits import split as make_split
 from efface.errors import DataError, EraserError, PlanError

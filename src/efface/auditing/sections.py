@@ -10,12 +10,12 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from efface.audit import protections as prot
-from efface.audit.cases import Rules, cases
-from efface.audit.run import Player, run
-from efface.audit.scene import Scene, Shipped
-from efface.audit.sweeps import quick
-from efface.audit.worst import worst_case
+from efface.auditing import protections as prot
+from efface.auditing.cases import Rules, cases
+from efface.auditing.run import Player, run
+from efface.auditing.scene import Scene, Shipped
+from efface.auditing.sweeps import quick
+from efface.auditing.worst import worst_case
 from efface.diagnose.embedding_map import choose_people, embedding_map
 from efface.diagnose.subspace import principal_cosines, random_cosines
 from efface.errors import DataError

@@ -10,12 +10,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from efface.audit import protections as prot
-from efface.audit import sections, sweeps
-from efface.audit.cache import Cache
-from efface.audit.cases import Rules, attack_specs, cases
-from efface.audit.run import Player, run
-from efface.audit.scene import Scene, Shipped, lend_shadow
+from efface.auditing import protections as prot
+from efface.auditing import sections, sweeps
+from efface.auditing.cache import Cache
+from efface.auditing.cases import Rules, attack_specs, cases
+from efface.auditing.run import Player, run
+from efface.auditing.scene import Scene, Shipped, lend_shadow
 from efface.data.samples import require_pairs
 from efface.data.splits import split as make_split
 from efface.errors import DataError, EffaceWarning, EraserError, PlanError

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from efface.audit.protections import as_protection
+from efface.auditing.protections import as_protection
 from efface.errors import PlanError
 from efface.registry import make, nearest
 from efface.results import Mode, Spec

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from efface.audit.scene import Rows, Scene, Shipped, some_images
+from efface.auditing.scene import Rows, Scene, Shipped, some_images
 from efface.judge.verification import Calibration, Evidence, Trials, Verification
 from efface.measure.intervals import unknown
 from efface.registry import make

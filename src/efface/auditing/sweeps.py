@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from efface.audit.cases import Rules, case, cases, threats
-from efface.audit.run import Player
-from efface.audit.scene import RAW, Scene, Shipped, some_people
-from efface.audit.worst import worst_case
+from efface.auditing.cases import Rules, case, cases, threats
+from efface.auditing.run import Player
+from efface.auditing.scene import RAW, Scene, Shipped, some_people
+from efface.auditing.worst import worst_case
 from efface.errors import EraserError
 from efface.measure.intervals import unknown
 from efface.protect.linear.eraser import LinearEraser

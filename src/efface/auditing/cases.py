@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from efface.audit.scene import Scene, Shipped
+from efface.auditing.scene import Scene, Shipped
 from efface.errors import PlanError
 from efface.registry import cards, find, make
 from efface.results import Case, Knowledge, Mode, Spec, Threat
