@@ -31,5 +31,9 @@ class MissingExtra(EffaceError, ImportError):
     """An optional dependency is absent: names the extra to install."""
 
 
+class StoreError(EffaceError, ValueError):
+    """A store cannot be read, written or taken up again: names the store and the way out."""
+
+
 class EffaceWarning(UserWarning):
     """Something a careful reader of the result has to know."""
