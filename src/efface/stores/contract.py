@@ -1,8 +1,13 @@
-"""What a store is to the engine: parts that are read, erased and committed one at a time.
+"""What a store is to the engine: parts that are read, erased, prepared and committed.
 
-A *source* divides its rows into parts, always the same ones for the same content. A *sink* commits
-a part whole or not at all and remembers which it holds, so the same command, run again after any
-kind of death, finishes the work: no row lost, doubled or left raw.
+A *source* divides its rows into parts, always the same ones for the same content. A *sink* takes
+them in two steps. ``prepare`` may run in any process and on any machine: it writes or packs what is
+to be stored and makes nothing visible. ``commit`` runs in the process that drives the work, one
+part at a time: it makes the part count, whole or not at all, and remembers it. So the same command,
+run again after any kind of death, finishes the work: no row lost, doubled or left raw.
+
+Sources and sinks travel to workers: they pickle as what is needed to open the store again (paths,
+addresses), never as open handles. Open lazily and drop handles in ``__getstate__``.
 """
 
 from __future__ import annotations
@@ -31,16 +36,23 @@ class Part:
     index: int
     start: int
     rows: int
+    where: str = ""
+    """What the source needs to find the part again: a file of a folder, a key of a table."""
 
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """The rows of a part: vectors in the stored type, and all else in the store's own form."""
+    """The rows of a part: vectors in the stored type, and all else in the store's own form.
+
+    ``present`` is None where every row has a vector. Otherwise it says which rows have one;
+    ``vectors`` then holds zeros in the others' places.
+    """
 
     vectors: NDArray[Any]
     rest: Any
     labels: Sequence[Any]
     """What the store calls each row (id, primary key or row number), for error messages."""
+    present: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True)
@@ -48,10 +60,25 @@ class Job:
     """What makes two runs the same work: a sink resumes its own job and refuses any other."""
 
     source: str
+    """The address of the source, without passwords."""
     fingerprint: str
     projector: str
     shape: Shape
     parts: int
+    null: str = "fail"
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a commit remembers of a part."""
+
+    index: int
+    rows: int
+    """Rows in the target; fewer than were read where rows without a vector were dropped."""
+    before: str
+    """SHA-256 of the vectors as read, in the stored type."""
+    after: str
+    """SHA-256 of the vectors as written, in the stored type."""
 
 
 @runtime_checkable
@@ -61,7 +88,9 @@ class Source(Protocol):
     kind: ClassVar[str]
 
     @property
-    def place(self) -> str: ...
+    def place(self) -> str:
+        """How messages name it; no password in it."""
+        ...
 
     @property
     def shape(self) -> Shape: ...
@@ -88,15 +117,30 @@ class Sink(Protocol):
     @property
     def place(self) -> str: ...
 
-    def begin(self, job: Job, *, resume: bool) -> set[int]:
-        """Make the store, or go on with this very job: the indexes of the parts it holds."""
+    def begin(self, job: Job, *, resume: bool) -> dict[int, Done]:
+        """Make the store, or go on with this very job: the parts it holds already.
+
+        Work under way of the same job is always taken up; of another job it is refused. A
+        finished target is refused unless ``resume`` is set and it is of the same job.
+        """
         ...
 
-    def write(self, part: Part, chunk: Chunk, vectors: NDArray[Any]) -> None:
-        """Commit the part with new vectors, whole or not at all; the same part twice is once."""
+    def prepare(self, part: Part, chunk: Chunk, vectors: NDArray[Any]) -> Any:
+        """Anywhere: pack or write the part with its new vectors; what comes back is small, or
+        goes to ``commit`` as it is. Doing it twice does no harm."""
         ...
 
-    def finish(self) -> None: ...
+    def commit(self, part: Part, prepared: Any, done: Done) -> None:
+        """In the driving process: from here on the part counts, also after a power cut."""
+        ...
+
+    def finish(self) -> None:
+        """Check that every part is there, then show the store under its name, at once."""
+        ...
+
+    def read_back(self) -> Source:
+        """The finished store as a source, to verify it."""
+        ...
 
     def swap(self, live: str) -> None:
         """Make this store the one called ``live``, atomically; a StoreError where it cannot."""

@@ -1,0 +1,1 @@
+"""The same verbs on one process, on several, or on a cluster."""
