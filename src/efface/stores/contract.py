@@ -3,7 +3,8 @@
 A *source* divides its rows into parts, always the same ones for the same content. A *sink* takes
 them in two steps. ``prepare`` may run in any process and on any machine: it writes or packs what is
 to be stored and makes nothing visible. ``commit`` runs in the process that drives the work, one
-part at a time: it makes the part count, whole or not at all, and remembers it. So the same command,
+part at a time and in the order of the parts: it makes the part count, whole or not at all, and
+remembers it. So what a sink holds is always a run of parts from the first on, and the same command,
 run again after any kind of death, finishes the work: no row lost, doubled or left raw.
 
 Sources and sinks travel to workers: they pickle as what is needed to open the store again (paths,
@@ -65,6 +66,7 @@ class Job:
     projector: str
     shape: Shape
     parts: int
+    part_rows: int
     null: str = "fail"
 
 
@@ -76,9 +78,9 @@ class Done:
     rows: int
     """Rows in the target; fewer than were read where rows without a vector were dropped."""
     before: str
-    """SHA-256 of the vectors as read, in the stored type."""
+    """SHA-256 of the vectors as read, in the stored type; rows without a vector left out."""
     after: str
-    """SHA-256 of the vectors as written, in the stored type."""
+    """SHA-256 of the vectors as written, in the stored type; the same rows."""
 
 
 @runtime_checkable
@@ -105,6 +107,10 @@ class Source(Protocol):
 
     def read(self, part: Part) -> Chunk: ...
 
+    def select(self, chunk: Chunk, rows: NDArray[np.bool_]) -> Chunk:
+        """The chosen rows of a chunk, with everything that belongs to them."""
+        ...
+
     def sample(self, rows: int, rng: np.random.Generator) -> tuple[Sequence[Any], NDArray[Any]]:
         """Labels and vectors of that many rows drawn without replacement, for a check."""
         ...
@@ -117,17 +123,21 @@ class Sink(Protocol):
     @property
     def place(self) -> str: ...
 
-    def begin(self, job: Job, *, resume: bool) -> dict[int, Done]:
-        """Make the store, or go on with this very job: the parts it holds already.
+    def begin(self, job: Job, *, resume: bool) -> Sequence[Done]:
+        """Make the store, or go on with this very job: the parts it holds already, from part 0 on.
 
         Work under way of the same job is always taken up; of another job it is refused. A
-        finished target is refused unless ``resume`` is set and it is of the same job.
+        finished target is refused unless ``resume`` is set and it is of the same job; then all of
+        its parts come back.
         """
         ...
 
     def prepare(self, part: Part, chunk: Chunk, vectors: NDArray[Any]) -> Any:
-        """Anywhere: pack or write the part with its new vectors; what comes back is small, or
-        goes to ``commit`` as it is. Doing it twice does no harm."""
+        """Anywhere: pack or write the part with its new vectors, which have the stored type.
+
+        What comes back goes to ``commit`` as it is and is small, or as large as the part at most.
+        Doing it twice does no harm.
+        """
         ...
 
     def commit(self, part: Part, prepared: Any, done: Done) -> None:
@@ -138,8 +148,13 @@ class Sink(Protocol):
         """Check that every part is there, then show the store under its name, at once."""
         ...
 
-    def read_back(self) -> Source:
-        """The finished store as a source, to verify it."""
+    def written(self, part: Part, done: Done) -> NDArray[Any]:
+        """The vectors of a part as the finished store holds them, read afresh, in order; rows
+        without a vector are left out."""
+        ...
+
+    def source(self) -> Source:
+        """The finished store, to read from."""
         ...
 
     def swap(self, live: str) -> None:
