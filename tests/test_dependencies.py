@@ -17,7 +17,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 # Lower numbers never import higher ones; packages of one number do not import each other.
 LAYERS = (
     {"errors", "results", "types", "_version"},
-    {"registry", "progress"},
+    {"registry", "progress", "extras"},
     {"data", "encoders", "faces", "protect", "attack", "judge", "measure", "diagnose"}
     | {"hazmat", "nets", "export", "scale"},
     {"auditing", "stores"},
@@ -44,8 +44,10 @@ UPWARD = {("results.py", "efface.report")}
 # Packages that see less than their level would let them.
 ONLY = {
     "measure": NOUNS | {"measure"},
-    "export": NOUNS | {"export", "protect.linear.eraser"},
-    "scale": NOUNS | {"scale", "protect.linear.eraser"},
+    "export": NOUNS | {"export", "extras", "protect.linear.eraser"},
+    # Shards are fitted and scored where they lie: the two things of which parts can be merged.
+    "scale": NOUNS
+    | {"scale", "extras", "progress", "protect.linear", "measure.pairs", "measure.tails"},
 }
 
 

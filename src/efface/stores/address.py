@@ -68,9 +68,7 @@ def parse(text: str, *, embedding: str | None = None, key: str | None = None) ->
     return Address(kind, text, "", embedding, key)
 
 
-def _database(
-    text: str, scheme: str, rest: str, embedding: str | None, key: str | None
-) -> Address:
+def _database(text: str, scheme: str, rest: str, embedding: str | None, key: str | None) -> Address:
     kind = DATABASES.get(scheme)
     if kind is None:
         raise StoreError(f"no store of kind {scheme!r}{nearest(scheme, list(DATABASES))}")
