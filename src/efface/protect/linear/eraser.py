@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -12,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.errors import EraserError
+from efface.protect.linear import blocks
 from efface.results import Scalar
-
-_CHUNK = 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +57,11 @@ class LinearEraser:
             raise EraserError("the eraser holds a value that is not finite")
         object.__setattr__(self, "params", MappingProxyType(dict(self.params)))
 
+    def __reduce__(self) -> Any:
+        """Travels to worker processes by its fields: a read-only view of ``params`` does not."""
+        values = [getattr(self, f.name) for f in fields(self)]
+        return LinearEraser, tuple(dict(v) if isinstance(v, Mapping) else v for v in values)
+
     @property
     def dim(self) -> int:
         return int(self.basis.shape[0])
@@ -81,33 +86,53 @@ class LinearEraser:
         removed, near 1e-7, that a trained attacker reads where little else is left.
         """
         self._check(x)
-        return self._erase(x.astype(np.float64)).astype(_dtype(x), copy=False)
+        y = np.array(np.atleast_2d(x), np.float64)
+        self._erase(y, np.ones(len(y)))
+        return y.reshape(x.shape).astype(_dtype(x), copy=False)
 
     def transform(self, x: NDArray[Any]) -> NDArray[Any]:
-        """Unit rows in, unit rows out, chunk by chunk; one vector or many."""
+        """Unit rows in, unit rows out, block by block; one vector or many."""
         if x.ndim == 1:
             return np.asarray(self.transform(x[None])[0])
         self._check(x)
         out = np.empty(x.shape, _dtype(x))
-        for start in range(0, len(x), _CHUNK):
-            rows = slice(start, start + _CHUNK)
-            block = x[rows].astype(np.float64)
-            if self.normalise:
-                _to_unit(block, start)
-                _to_unit(self._erase(block), start, _residue(x.dtype))
-            else:
-                _lengths(self._erase(block), start)
-            out[rows] = block
+        blocks.each(lambda rows: self._transform(x[rows], out[rows], rows.start), len(x))
         return out
 
-    def _erase(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """In place: ``x`` is a working copy."""
-        dual = self.basis if self.dual is None else self.dual
-        coefficients = x @ dual
+    def _transform(self, x: NDArray[Any], out: NDArray[Any], start: int) -> None:
+        """One block. P(x / |x|) points where P x does, so rows come to unit length only once."""
+        y = x.astype(np.float64)
+        oblique = self.dual is not None or self.mean is not None
+        before = _squares(y) if oblique or not self.normalise else None
+        lengths = np.sqrt(before) if before is not None and self.normalise else np.ones(len(y))
+        removed = self._erase(y, lengths)
+        after = _squares(y)
+        if before is None:
+            before = after + _squares(removed)
+        if self.normalise:
+            _refuse_empty(before, after, start, _residue(x.dtype))
+            np.multiply(y, 1 / np.sqrt(after)[:, None], out=out, casting="same_kind")
+        else:
+            _refuse_empty(np.ones(len(y)), after, start, -1.0)
+            out[...] = y
+
+    def _erase(self, y: NDArray[np.float64], lengths: NDArray[np.float64]) -> NDArray[np.float64]:
+        """y -= A B'(y - lengths x mean), in place; gives what was taken off, in coefficients."""
+        coefficients = y @ (self.basis if self.dual is None else self.dual)
         if self.mean is not None:
-            coefficients -= self.mean @ dual
-        x -= coefficients @ self.basis.T
-        return x
+            coefficients -= lengths[:, None] * self._shift
+        blocks.subtract_product(y, coefficients, self._columns)
+        return coefficients
+
+    @cached_property
+    def _columns(self) -> NDArray[np.float64]:
+        return np.asfortranarray(self.basis, dtype=np.float64)
+
+    @cached_property
+    def _shift(self) -> NDArray[np.float64]:
+        """B' mean."""
+        dual = self.basis if self.dual is None else self.dual
+        return np.asarray(0.0 if self.mean is None else self.mean @ dual)
 
     def _check(self, x: NDArray[Any]) -> None:
         if x.shape[-1] != self.dim:
@@ -126,17 +151,19 @@ def _residue(dtype: np.dtype[Any]) -> float:
     return 8 * float(np.finfo(dtype if dtype.kind == "f" else np.float64).eps)
 
 
-def _to_unit(x: NDArray[np.float64], start: int, least: float = 0.0) -> None:
-    x /= _lengths(x, start, least)[:, None]
+def _squares(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Squared lengths of the rows."""
+    return np.asarray(np.einsum("ij,ij->i", x, x))
 
 
-def _lengths(x: NDArray[np.float64], start: int, least: float = -1.0) -> NDArray[np.float64]:
-    """Lengths of the rows; refuses those without a direction: not finite, or within ``least``."""
-    lengths = np.sqrt(np.einsum("ij,ij->i", x, x))
-    if not (np.isfinite(lengths) & (lengths > least)).all():
-        row = start + int(np.flatnonzero(~(np.isfinite(lengths) & (lengths > least)))[0])
+def _refuse_empty(
+    before: NDArray[np.float64], after: NDArray[np.float64], start: int, least: float
+) -> None:
+    """Refuses rows without a direction: not finite, or of a length within ``least`` of before."""
+    sound = np.isfinite(after) & np.isfinite(before) & (after > least * abs(least) * before)
+    if not sound.all():
+        row = start + int(np.flatnonzero(~sound)[0])
         raise EraserError(
             f"row {row} cannot be brought to unit length (all zero or not finite, before or "
             "after erasure): remove it, or use a lower rank"
         )
-    return np.asarray(lengths)
