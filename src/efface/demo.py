@@ -57,7 +57,7 @@ def run(folder: Path, seed: int) -> Iterator[str]:
 
 
 def _line(worst: Worst) -> str:
-    return f"worst-case TAR at FAR 1e-2 {worst.tar} by {worst.attacker}"
+    return f"worst-case TAR at FAR 1e-2: {worst.tar} by {worst.attacker}"
 
 
 def _write(samples: Samples, path: Path) -> None:

@@ -43,6 +43,7 @@ def _environment() -> Environment:
         loader=PackageLoader("efface.report", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_unbroken,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -52,6 +53,11 @@ def _environment() -> Environment:
     environment.filters["thousands"] = "{:,}".format
     environment.globals["count"] = words.count
     return environment
+
+
+def _unbroken(value: Any) -> Any:
+    """A number and its per cent sign stay on one line."""
+    return value.replace(" %", "\N{NO-BREAK SPACE}%") if isinstance(value, str) else value
 
 
 def _figures(report: Report) -> dict[str, list[Figure]]:
