@@ -17,7 +17,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 # Lower numbers never import higher ones; packages of one number do not import each other.
 LAYERS = (
     {"errors", "results", "types", "_version"},
-    {"registry", "progress", "extras"},
+    {"registry", "progress", "extras", "threads"},
     {"data", "encoders", "faces", "protect", "attack", "judge", "measure", "diagnose"}
     | {"hazmat", "nets", "export", "scale"},
     {"auditing", "stores"},
@@ -35,6 +35,7 @@ NEIGHBOURS = {
     ("judge", "measure"),  # a judge counts with the pure functions of measure
     ("cli", ""),
     ("serve", ""),
+    ("cli", "serve"),
     ("protect", "hazmat"),  # a safe recipe over primitives that are unsafe alone
     ("protect", "nets"),
     ("attack", "nets"),
@@ -47,7 +48,15 @@ ONLY = {
     "export": NOUNS | {"export", "extras", "protect.linear.eraser"},
     # Shards are fitted and scored where they lie: the two things of which parts can be merged.
     "scale": NOUNS
-    | {"scale", "extras", "progress", "protect.linear", "measure.pairs", "measure.tails"},
+    | {
+        "scale",
+        "extras",
+        "progress",
+        "threads",
+        "protect.linear",
+        "measure.pairs",
+        "measure.tails",
+    },
 }
 
 
