@@ -17,7 +17,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 # Lower numbers never import higher ones; packages of one number do not import each other.
 LAYERS = (
     {"errors", "results", "types", "_version"},
-    {"registry", "progress", "extras", "threads"},
+    {"registry", "progress", "extras", "threads", "fingerprint"},
     {"data", "encoders", "faces", "protect", "attack", "judge", "measure", "diagnose"}
     | {"hazmat", "nets", "export", "scale"},
     {"auditing", "stores"},
@@ -53,6 +53,7 @@ ONLY = {
         "extras",
         "progress",
         "threads",
+        "fingerprint",
         "protect.linear",
         "measure.pairs",
         "measure.tails",

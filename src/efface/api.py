@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
+from efface.auditing import protections as prot
 from efface.auditing import sections
-from efface.auditing.audit import SweepName, Table, choose_rank, investigate
+from efface.auditing.audit import Findings, SweepName, choose_rank, investigate
 from efface.auditing.cases import Rules, attack_specs
 from efface.auditing.scene import Scene, lend_shadow, summarise
+from efface.auditing.table import Table
 from efface.auditing.worst import worst_case
-from efface.data.fingerprint import identity_fingerprints
 from efface.data.splits import split as make_split
-from efface.errors import PlanError
+from efface.errors import EraserError, PlanError
+from efface.export.fitting import (
+    Dtype,
+    Encoder,
+    Fitting,
+    SplitRecord,
+    Validation,
+    library_versions,
+)
 from efface.protect.linear.eraser import LinearEraser
 from efface.registry import make
-from efface.report.gate import verdict
+from efface.report.gate import check_limits, verdict
 from efface.report.schema import SCHEMA
-from efface.results import Mode, Report, Spec, Sweep, Transfer
+from efface.results import Mode, Report, Spec, Transfer
 from efface.types import Attack, Samples, Split
 
 
@@ -46,6 +52,8 @@ def audit(
     bootstrap: int = 2000,
     level: float = 0.95,
     cache: str | Path | None = None,
+    unseen: bool = False,
+    drawn_from: Samples | None = None,
     command: str = "",
     date: str = "",
     plan: dict[str, Any] | None = None,
@@ -54,22 +62,31 @@ def audit(
 
     ``fail_above`` is the gate: the worst-case TAR at ``far`` that must not be exceeded, judged by
     its upper bound. ``target`` is what ``rank="auto"`` aims at (default: the gate, else 0.05).
+
+    An eraser, or a protection that comes fitted, is audited as it is; the people it was fitted on
+    are looked for in ``samples`` and kept out of the test. If ``samples`` are a selection, give
+    as ``drawn_from`` what they were selected from. Where it cannot be shown that the people tested
+    are new to the eraser, nothing passes, unless you vouch for it with ``unseen``.
     """
     rules = Rules(
         far, mode, tuple(shots), resamples, quota if mode == "paper" else None, seed, bootstrap,
         level,
     )  # fmt: skip
     aim = target if target is not None else fail_above if fail_above is not None else 0.05
+    sets = [utility] if isinstance(utility, Samples) else list(utility)
+    check_limits(fail_above, far)
+    sections.check_other_vectors(samples, sets, transfer)
     found = investigate(
         samples, split=split, protections=protections, attacks=attacks, rules=rules, target=aim,
-        auto=auto, sweep=sweep, cache=cache,
+        auto=auto, sweep=sweep, cache=cache, unseen=unseen, drawn_from=drawn_from,
+        transfer=transfer,
     )  # fmt: skip
     scene, shipped = found.scene, found.shipped
-    releases = [summarise(scene, s) for s in shipped]
+    releases = [summarise(scene, s, found.seen.get(s.name)) for s in shipped]
     worst = [worst_case(s.name, found.measurements) for s in shipped]
+    moved, refused = _transfer(found, attacks)
     judged = verdict(worst, releases, fail_above, far)
-    judged = _with_notes(judged, found.notes)
-    sets = [utility] if isinstance(utility, Samples) else list(utility)
+    judged = _with_notes(judged, [*found.notes, *refused])
     return Report(
         schema=SCHEMA,
         subject=sections.subject(scene),
@@ -78,7 +95,7 @@ def audit(
         worst_cases=worst,
         measurements=found.measurements,
         sweeps=found.sweeps,
-        transfer=_transfer(scene, transfer, found.protections, attacks, rules),
+        transfer=moved,
         utility=sections.utilities(shipped, sets, rules),
         maps=sections.maps(scene, shipped, seed),
         provenance=sections.provenance(rules, command=command, date=date, plan=plan),
@@ -91,18 +108,17 @@ def _with_notes(judged: Any, notes: Sequence[str]) -> Any:
     return msgspec.structs.replace(judged, sentences=[*judged.sentences, *notes])
 
 
-def _transfer(
-    scene: Scene, other: Samples | None, protections: Sequence[Any], attacks: Any, rules: Rules
-) -> Transfer | None:
-    if other is None:
-        return None
-    if not protections:
-        raise PlanError("transfer needs a protection to move between the data sets")
-    split = make_split(other, seed=rules.seed)
-    if rules.mode == "strong":
-        split, _ = lend_shadow(split)
-    second = Scene.of(other, split)
-    return sections.transfer(scene, second, protections[0], attack_specs(attacks), rules)
+def _transfer(found: Findings, attacks: Any) -> tuple[Transfer | None, list[str]]:
+    """The 2 x 2 matrix; a rank that the second data set refuses costs the matrix, not the audit."""
+    if found.second is None:
+        return None, []
+    second, note = found.second
+    protection = prot.movable(found.protections)
+    try:
+        tables = (found.table, second)
+        return sections.transfer(tables, protection, attack_specs(attacks), note), []
+    except EraserError as error:
+        return None, [f"Transfer could not be measured: {error}."]
 
 
 def fit_projector(
@@ -115,30 +131,56 @@ def fit_projector(
     far: float = 1e-3,
     everyone: bool = False,
     force: bool = False,
+    dtype: Dtype = "float32",
+    encoder: Encoder | None = None,
+    split: Split | None = None,
     seed: int = 0,
-) -> tuple[LinearEraser, Sweep | None]:
-    """A projector from the fit part of the default split, and the sweep that chose its rank.
+) -> tuple[LinearEraser, Fitting]:
+    """A projector from the fit part of the split, and the record of how it was made.
+
+    Without ``split`` it is the one that an audit makes of the same samples with the same seed.
 
     ``rank="auto"`` takes the smallest rank whose worst case on calibration people meets
-    ``target``, or with ``coverage`` the smallest that covers that share of the energy. The eraser
-    carries fingerprints of the people it has seen, so that an audit keeps them out of its test.
+    ``target``, or with ``coverage`` the smallest that covers that share of the energy. The
+    measurement behind it is ``validation`` in the record. The eraser carries fingerprints of the
+    people it has seen, so that an audit keeps them out of its test.
     """
-    params: dict[str, Any] = {"rank": rank, "force": force}
+    if not 0 <= target <= 1:  # NaN is neither
+        raise PlanError(f"the target is {target}: give a TAR between 0 and 1, for example 0.05")
+    if everyone and split is not None:
+        raise PlanError("a split sets people aside, --all fits on everybody: give one of the two")
+    params: dict[str, Any] = {"rank": rank, "force": force, "dtype": dtype}
     if coverage is not None:
         params["coverage"] = coverage
     protection = make("protection", method, **params)
-    rows, sweep = np.arange(len(samples)), None
-    if everyone and rank == "auto" and coverage is None:
+    by_target = rank == "auto" and coverage is None
+    if everyone and by_target:
         raise PlanError("rank auto needs held-out people: give a rank or a coverage with --all")
-    if not everyone:
-        split = make_split(samples, seed=seed)
-        rows = split.fit
-        if rank == "auto" and coverage is None:
-            lent, _ = lend_shadow(split)
-            table = Table(Scene.of(samples, lent), Rules(far=far, seed=seed), None)
-            best, sweep = choose_rank(table, protection, attack_specs(None), target)
-            protection = make("protection", method, rank=best, force=force)
-    seen = samples.take(rows)
+    split, validation = None if everyone else split or make_split(samples, seed=seed), None
+    if split is not None and by_target:
+        split, _ = lend_shadow(split)
+        validation = _validate(Scene.of(samples, split), protection, target, far, seed)
+        params["rank"] = validation.sweep.chosen
+        protection = make("protection", method, **params)
+    seen = samples if split is None else samples.take(split.fit)
     eraser = protection.fit(seen).eraser_
-    prints = tuple(sorted(identity_fingerprints(seen).values()))
-    return replace(eraser, fingerprints=prints), sweep
+    record = Fitting(
+        dtype=dtype, dataset=samples.dataset, split=_split_record(seen, split), seed=seed,
+        versions=library_versions(), validation=validation, encoder=encoder,
+    )  # fmt: skip
+    return eraser, record
+
+
+def _validate(scene: Scene, protection: Any, target: float, far: float, seed: int) -> Validation:
+    """Attack rank after rank on calibration people; the sweep says which one to take."""
+    table = Table(scene, Rules(far=far, seed=seed), None)
+    _, sweep = choose_rank(table, protection, attack_specs(None), target)
+    return Validation(far=far, sweep=sweep)
+
+
+def _split_record(seen: Samples, split: Split | None) -> SplitRecord:
+    if split is None:
+        everyone = (len(seen.people), len(seen))
+        return SplitRecord(rule="every person is fitted on", counts={"fit": everyone})
+    counts = {part: (people, rows) for part, (people, rows) in split.counts().items()}
+    return SplitRecord(rule=split.rule, digest=split.digest(), counts=counts)

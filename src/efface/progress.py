@@ -14,13 +14,14 @@ class Progress(Generic[T]):
     def __init__(self, what: str, total: int, unit: str = "case") -> None:
         self.what, self.total, self.unit = what, total, unit
         self._bar: Any = None
+        self._begun = False
 
     def __enter__(self) -> Self:
         from tqdm import tqdm
 
         self._bar = tqdm(
             total=self.total, desc=self.what, unit=self.unit, delay=2, disable=None, leave=False,
-            dynamic_ncols=True,
+            dynamic_ncols=True, unit_scale=self.unit == "row",
         )  # fmt: skip
         return self
 
@@ -29,7 +30,9 @@ class Progress(Generic[T]):
         return result
 
     def of(self, done: int, total: int) -> None:
-        """Progress told as so many of so many."""
+        """Progress told as so many of so many; what the first call tells was done before."""
+        if not self._begun:
+            self._bar.initial, self._begun = done, True
         self._bar.total = total
         self._bar.update(done - self._bar.n)
 

@@ -23,6 +23,7 @@ _MODULES = (
     "efface.attack.verify.ridge",
     "efface.attack.verify.lda",
     "efface.attack.verify.mlp",
+    "efface.attack.verify.fusion",
     "efface.judge.verification",
 )
 _ENTRIES: dict[tuple[str, str], tuple[Card, Any]] = {}
@@ -70,7 +71,11 @@ def make(role: str, name: str, **params: Any) -> Any:
     for param in params:
         if param not in known:
             raise PlanError(f"{name} has no parameter {param!r}{nearest(param, known)}")
-    return cls(**params)
+    made = cls(**params)
+    check = getattr(made, "check", None)
+    if check is not None:
+        check()
+    return made
 
 
 def nearest(word: str, known: list[str]) -> str:

@@ -11,6 +11,7 @@ Knowledge = Literal["none", "naive", "parrot"]
 Mode = Literal["strong", "paper"]
 Outcome = Literal["pass", "fail", "inconclusive", "not applicable"]
 Status = Literal["measured", "insufficient data", "not applicable"]
+Novelty = Literal["shown", "vouched", "not shown"]
 Scalar = str | int | float | bool | None
 
 
@@ -180,6 +181,11 @@ class ReleaseSummary(msgspec.Struct, frozen=True, kw_only=True):
     digest: str = ""
     energy: list[float] = []
     """Cumulative share of between-identity energy in the first 1, 2 ... directions."""
+    identities_recognised: int | None = None
+    """Of the people a finished projector was fitted on: those found in these data and kept out of
+    the test. None where this audit did the fitting."""
+    unseen: Novelty = "shown"
+    """Whether the people tested are new to the protection."""
     warnings: list[str] = []
 
 
@@ -193,6 +199,8 @@ class Worst(msgspec.Struct, frozen=True, kw_only=True):
     """High end: the largest over all attackers. Low end: Bonferroni over attackers."""
     far: Estimate
     attackers: int = 0
+    unmeasured: int = 0
+    """Attackers for whom these data do not suffice: one of them might have been the worst."""
     note: str = ""
 
 
@@ -234,6 +242,8 @@ class Transfer(msgspec.Struct, frozen=True, kw_only=True):
     """Cosines of all principal angles, descending."""
     random_cosines: list[float]
     """Mean of the same for two random subspaces of these ranks and this dimension."""
+    note: str = ""
+    """Which attackers played, and who is in both datasets."""
 
 
 class UtilityScore(msgspec.Struct, frozen=True, kw_only=True):

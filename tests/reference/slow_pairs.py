@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from math import floor
+from math import floor, log2
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,8 +51,11 @@ def confusions(pairs: list[Pair], above: float) -> Counter[tuple[int, int]]:
     return Counter((p.left, p.right) for p in pairs if p.score > above)
 
 
-def on_grid(score: float, bins: int, offset: int, nudge: float) -> int:
-    return floor(score * bins + nudge) + offset
+def on_grid(score: float) -> int:
+    """Octaves of the distance from 1, moved by 2^-18; 4,096 steps in each, from 2^-17 to 2."""
+    away = min(max(1 + 2**-18 - score, 2**-17), 2)
+    octave = floor(log2(away))
+    return (1 - octave) * 4096 - floor((away / 2**octave - 1) * 4096)
 
 
 def roc(mated: NDArray[np.floating], impostor: NDArray[np.floating]) -> list[tuple[float, float]]:

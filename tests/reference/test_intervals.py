@@ -15,6 +15,7 @@ from scipy import stats
 from efface.errors import DataError
 from efface.measure import intervals, pairs
 from efface.measure.tails import allowed
+from efface.results import Estimate
 
 Array = NDArray[Any]
 
@@ -192,11 +193,38 @@ def test_shrinking_brings_the_spread_to_its_true_size(
 def test_shrinking_has_limits() -> None:
     nothing = np.empty(0, np.int64)
     assert intervals.pair_shrink(nothing, nothing, nothing, np.zeros(4)) == 1
-    left, right = np.triu_indices(6, 1)
-    even = np.full(6, 5.0)  # everybody exactly as expected
-    assert intervals.pair_shrink(left, right, np.ones(15), even) == pytest.approx(np.sqrt(1 / 3))
-    turned = intervals.pair_shrink(right, left, np.arange(15), even)
-    assert turned == intervals.pair_shrink(left, right, np.arange(15), even)
+    left, right = np.triu_indices(30, 1)
+    even = np.full(30, 29.0)  # everybody exactly as expected
+    ones = np.ones(len(left))
+    assert intervals.pair_shrink(left, right, ones, even) == pytest.approx(np.sqrt(1 / 3))
+    many = np.arange(len(left))
+    turned = intervals.pair_shrink(right, left, many, even)
+    assert turned == intervals.pair_shrink(left, right, many, even) < 1
+
+
+def test_what_hangs_on_few_people_is_not_shrunk() -> None:
+    """Few accepts, or many that a few people make: the residuals cannot tell what they are."""
+    alike = np.full(60, 0.2)
+    few = np.arange(0, 12, 2)
+    assert intervals.pair_shrink(few, few + 1, np.ones(6), alike) == 1
+    many = np.arange(0, 60, 2)
+    assert intervals.pair_shrink(many, many + 1, np.ones(30), 5 * alike) < 0.6
+    left, right = np.triu_indices(5, 1)
+    assert intervals.pair_shrink(left, right, np.full(10, 6.0), 10 * alike) == 1
+
+
+def test_sums_by_pair_by_loops(rng: np.random.Generator) -> None:
+    left, right = rng.integers(0, 5, 40), rng.integers(5, 9, 40)
+    swap = rng.random(40) < 0.5
+    count = rng.integers(1, 4, 40)
+    found = intervals.sums_by_pair(
+        np.where(swap, right, left), np.where(swap, left, right), count, 9
+    )
+    expected: dict[tuple[int, int], float] = {}
+    for a, b, n in zip(left.tolist(), right.tolist(), count.tolist(), strict=True):
+        expected[a, b] = expected.get((a, b), 0) + n
+    listed = zip(*(f.tolist() for f in found), strict=True)
+    assert {(a, b): n for a, b, n in listed} == expected
 
 
 # --- the ends -------------------------------------------------------------------------------
@@ -209,43 +237,102 @@ def test_the_bound_at_zero_is_the_exact_one(people: int, level: float) -> None:
     assert intervals.zero_bound(people, level) == pytest.approx(exact)
 
 
+def rate_interval(accepted: Array, sizes: Array, tails: int = 1, seed: int = 0) -> Estimate:
+    weights = intervals.draw(len(sizes), 300, np.random.default_rng(seed))
+    draws = intervals.rate_draws(accepted, sizes, weights)
+    return intervals.interval(
+        float(accepted.sum() / sizes.sum()), draws, reach=intervals.reach(accepted, sizes),
+        n=int(sizes.sum()), clusters=len(sizes), method="", tails=tails,
+    )  # fmt: skip
+
+
+def ends(found: Estimate) -> tuple[float, float]:
+    assert found.low is not None
+    assert found.high is not None
+    return found.low, found.high
+
+
 @given(st.integers(2, 120), st.integers(1, 8))
 def test_more_successes_never_lower_an_end(people: int, tails: int) -> None:
-    rng = np.random.default_rng(people)
-    weights = intervals.draw(people, 300, rng)
-    before: tuple[float, float] | None = None
+    before = (0.0, 0.0)
     for successes in range(people + 1):
         accepted = (np.arange(people) < successes).astype(float)
-        draws = intervals.rate_draws(accepted, np.ones(people), weights)
-        found = intervals.interval(
-            successes / people, draws, n=people, clusters=people, method="", tails=tails
-        )
-        assert found.low is not None
-        assert found.high is not None
-        assert 0 <= found.low <= successes / people <= found.high <= 1
+        low, high = ends(rate_interval(accepted, np.ones(people), tails, seed=people))
+        assert 0 <= low <= successes / people <= high <= 1
         if successes in (0, people):
-            assert found.high - found.low == pytest.approx(
-                intervals.zero_bound(people, 1 - 0.05 / tails)
-            )
-        if before is not None:
-            assert (found.low, found.high) >= before
-            assert found.high >= before[1]
-        before = (found.low, found.high)
+            assert high - low == pytest.approx(intervals.zero_bound(people, 1 - 0.05 / tails))
+        assert low >= before[0]
+        assert high >= before[1]
+        before = (low, high)
+
+
+@pytest.mark.parametrize(("successes", "people"), [(0, 30), (1, 70), (4, 70), (9, 100), (69, 70)])
+def test_people_who_succeed_wholly_or_not_get_the_exact_ends(successes: int, people: int) -> None:
+    """Clopper and Pearson's, wherever the percentiles are closer."""
+    rate = successes / people
+    exact = stats.binomtest(successes, people).proportion_ci(method="exact")
+    hits = (np.arange(people) < successes).astype(float)
+    flat = rate + np.sqrt(rate * (1 - rate) / people) * np.repeat([-1, 1], 500)
+    found = intervals.interval(
+        rate, flat, reach=intervals.reach(hits, np.ones(people)), n=people, clusters=people,
+        method="",
+    )  # fmt: skip
+    assert ends(found) == pytest.approx((exact.low, exact.high), abs=1e-12)
+    resampled = ends(rate_interval(hits, np.ones(people)))
+    assert resampled[0] <= exact.low * 1.15
+    assert resampled[1] >= exact.high * 0.93
+
+
+def test_people_with_many_pairs_count_for_fewer() -> None:
+    sizes = np.array([190.0] * 10 + [10.0] * 90)
+    units = sizes.sum() ** 2 / (sizes**2).sum()
+    assert units == pytest.approx(21.2, abs=0.1)
+    low, high = ends(rate_interval(np.zeros(100), sizes))
+    assert (low, high) == (0, pytest.approx(1 - 0.025 ** (1 / units)))
+    # Some small ones are found out: that says nothing about the large ones.
+    hits = np.where(np.arange(100) > 95, sizes, 0)
+    assert ends(rate_interval(hits, sizes))[1] > high
+
+
+def test_one_more_person_by_hand() -> None:
+    sizes = np.array([10.0, 10, 20])
+    found = intervals.reach(np.array([0, 0, 0]), sizes)
+    assert found.units == pytest.approx(1600 / 600)
+    assert found.up == pytest.approx(600 / 1600)  # whole, for want of anybody who succeeded
+    # Who succeeds does so in half of its pairs; one person of 15 pairs succeeds whole.
+    half = intervals.reach(np.array([0, 5, 10]), sizes)
+    rate = (25 + 100 + 15**2) / (50 + 200 + 15**2)
+    assert half.up == pytest.approx(rate * 15 / 40)
+    assert half.down > half.up
+    assert intervals.reach(np.array([10, 5, 10]), sizes).down == pytest.approx(half.up)
+
+
+def test_where_successes_are_spread_the_percentiles_decide(rng: np.random.Generator) -> None:
+    """Nearly: one more of 400 people moves little."""
+    sizes = np.full(400, 10.0)
+    hits = rng.binomial(10, 0.5, 400).astype(float)
+    low, high = ends(rate_interval(hits, sizes))
+    spread = np.std(hits / 10) / np.sqrt(400)
+    assert 1.9 < (high - hits.mean() / 10) / spread < 2.3
+    assert 1.9 < (hits.mean() / 10 - low) / spread < 2.3
 
 
 def test_sharing_the_error_among_attackers_widens(rng: np.random.Generator) -> None:
     draws = rng.normal(0.5, 0.05, 20_000)
-    ends = [
-        intervals.interval(0.5, draws, n=1000, clusters=1000, method="", tails=t) for t in (1, 10)
-    ]
-    for found, tails in zip(ends, (1, 10), strict=True):
+    equal = intervals.reach(np.repeat([0, 1], 10**6), np.ones(2 * 10**6))
+    for tails in (1, 10):
+        found = intervals.interval(
+            0.5, draws, reach=equal, n=1000, clusters=1000, method="", tails=tails
+        )
         z = stats.norm.ppf(1 - 0.025 / tails)
-        assert found.high == pytest.approx(0.5 + 0.05 * z, abs=0.005)
-        assert found.low == pytest.approx(0.5 - 0.05 * z, abs=0.005)
+        assert ends(found) == pytest.approx((0.5 - 0.05 * z, 0.5 + 0.05 * z), abs=0.005)
 
 
 def test_without_a_draw_nothing_is_known() -> None:
-    found = intervals.interval(0.4, np.array([np.nan, np.nan]), n=9, clusters=3, method="")
+    equal = intervals.reach(np.array([1, 0, 0]), np.ones(3))
+    found = intervals.interval(
+        0.4, np.array([np.nan, np.nan]), reach=equal, n=9, clusters=3, method=""
+    )
     assert (found.low, found.value, found.high) == (0, 0.4, 1)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_curve
 from slow_pairs import crowd, dyadic
 
-from efface.measure import pairs, rates
+from efface.measure import pairs, rates, score_grid
 
 Array = NDArray[Any]
 
@@ -58,7 +58,7 @@ def test_histograms_are_those_of_the_reference(scene: tuple[Array, Array, int]) 
     for histogram, expected in zip(
         counted, (slow.impostors(listed), slow.mated(listed)), strict=True
     ):
-        bins = [slow.on_grid(p.score, pairs.BINS, pairs.BINS + 1, 1 / 32) for p in expected]
+        bins = [slow.on_grid(p.score) for p in expected]
         assert histogram.tolist() == np.bincount(bins, minlength=len(histogram)).tolist()
 
 
@@ -137,7 +137,7 @@ def test_four_rows_by_hand() -> None:
     assert mated.pairs.tolist() == [1, 1]
     assert mated.accepted.tolist() == [[1, 0], [1, 0]]
     far, tar = rates.operating_curve(
-        pairs.at_least(mated.histogram), pairs.at_least(found.histogram)
+        score_grid.at_least(mated.histogram), score_grid.at_least(found.histogram)
     )
     assert rates.equal_error_rate(far, tar) == pytest.approx(0.75)
     # Above 0.6 three of four impostors and no mated pair: nothing under the curve up to there.
@@ -147,9 +147,9 @@ def test_four_rows_by_hand() -> None:
 def test_scores_at_and_a_hair_outside_the_ends_are_counted() -> None:
     hair = np.float32(1) + 8 * np.finfo(np.float32).eps
     scores = np.array([-hair, -1, 1, hair, np.nextafter(np.float32(1), np.float32(0))], np.float32)
-    histogram = np.zeros(len(pairs.grid()), np.int64)
-    pairs.count_on_grid(scores, histogram)
-    counted = {round(float(pairs.grid()[i]), 3): int(n) for i, n in enumerate(histogram) if n}
+    histogram = np.zeros(len(score_grid.grid()), np.int64)
+    score_grid.count_on_grid(scores, histogram)
+    counted = {round(float(score_grid.grid()[i]), 3): int(n) for i, n in enumerate(histogram) if n}
     assert counted == {-1.0: 2, 1.0: 3}
 
 
@@ -163,17 +163,19 @@ def test_scores_that_are_all_exactly_one_or_minus_one(dim: int) -> None:
     scores, _ = found.tail.result()
     assert found.total == 10 * 9 // 2 * 16
     assert (scores == 1).sum() == (scores == -1).sum() == found.total // 2
-    assert found.histogram[np.searchsorted(pairs.grid(), [-1, 1], side="right") - 1].sum() == 720
+    assert (
+        found.histogram[np.searchsorted(score_grid.grid(), [-1, 1], side="right") - 1].sum() == 720
+    )
 
 
 @given(arrays(np.float32, st.integers(1, 60), elements=st.floats(-1, 1, width=32)))
 def test_a_bin_holds_the_scores_between_its_edges(scores: Array) -> None:
-    edges = pairs.grid()
+    edges = score_grid.grid()
     histogram = np.zeros(len(edges), np.int64)
-    pairs.count_on_grid(scores, histogram)
-    ge = pairs.at_least(histogram)
+    score_grid.count_on_grid(scores, histogram)
+    ge = score_grid.at_least(histogram)
     near = 2e-7  # a score within float32 rounding of an edge may fall to either side
-    for i in np.unique(np.searchsorted(edges, scores)):
+    for i in np.unique(np.minimum(np.searchsorted(edges, scores), len(edges) - 1)):
         least = np.count_nonzero(scores >= edges[i] + near)
         most = np.count_nonzero(scores >= edges[i] - near)
         assert least <= ge[i] <= most
@@ -185,8 +187,8 @@ def test_the_grid_curve_is_the_roc_of_binned_scores(rng: np.random.Generator) ->
     listed = slow.all_pairs(vectors, person)
     mated = pairs.mated_scores(vectors, person, np.array([0.0])).histogram
     impostor = pairs.impostor_scores(vectors, person).histogram
-    far, tar = rates.operating_curve(pairs.at_least(mated), pairs.at_least(impostor))
-    floored = np.floor(np.array([p.score for p in listed]) * 8192)
+    far, tar = rates.operating_curve(score_grid.at_least(mated), score_grid.at_least(impostor))
+    floored = [slow.on_grid(p.score) for p in listed]
     same = [p.left == p.right for p in listed]
     fpr, tpr, _ = roc_curve(same, floored, drop_intermediate=False)
     assert np.array_equal(np.unique(np.c_[far, tar], axis=0), np.unique(np.c_[fpr, tpr], axis=0))

@@ -10,7 +10,7 @@ import slow_pairs as slow
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from efface.measure import pairs, rates
+from efface.measure import rates, score_grid
 from efface.measure.tails import threshold
 
 Array = NDArray[Any]
@@ -26,10 +26,10 @@ def overlapping(request: pytest.FixtureRequest) -> tuple[Array, Array]:
 
 
 def curve_of(mated: Array, impostor: Array) -> tuple[Array, Array]:
-    histograms = [np.zeros(len(pairs.grid()), np.int64) for _ in range(2)]
-    pairs.count_on_grid(mated, histograms[0])
-    pairs.count_on_grid(impostor, histograms[1])
-    return rates.operating_curve(*(pairs.at_least(h) for h in histograms))
+    histograms = [np.zeros(len(score_grid.grid()), np.int64) for _ in range(2)]
+    score_grid.count_on_grid(mated, histograms[0])
+    score_grid.count_on_grid(impostor, histograms[1])
+    return rates.operating_curve(*(score_grid.at_least(h) for h in histograms))
 
 
 @pytest.mark.parametrize("far", [1e-3, 5e-3, 0.01, 0.1, 0.4])
@@ -77,6 +77,26 @@ def test_the_area_stops_at_a_step_that_stands_on_the_limit() -> None:
     # FAR 0, 0.5, 0.5, 1 and TAR 0, 0.2, 0.8, 1: the step at 0.5 has no width.
     far, tar = np.array([0, 0.5, 0.5, 1.0]), np.array([0, 0.2, 0.8, 1.0])
     assert rates.partial_auc(far, tar, 0.5) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("crowding", [1, 30, 300])
+def test_curves_of_scores_that_crowd_near_one(crowding: float, rng: np.random.Generator) -> None:
+    """An encoder whose vectors share a large mean: all cosines lie within 1e-3 of 1, or 1e-4."""
+    mated, impostor = rng.normal(0.6, 0.06, 20_000), rng.normal(1, 0.07, 200_000)
+    mated, impostor = (
+        (1 - np.clip(away, 0.1, 1.4) ** 2 / crowding).astype(np.float32)
+        for away in (mated, impostor)
+    )
+    far, tar = curve_of(mated, impostor)
+    descending = np.sort(impostor)[::-1]
+    for target in (1e-4, 1e-3, 1e-2):
+        exact = (mated > descending[int(target * len(impostor))]).mean()
+        assert rates.tar_at(far, tar, np.array([target]))[0] == pytest.approx(exact, abs=0.01)
+    area = rates.partial_auc(far, tar, 1e-3)
+    steps = [(mated > s).mean() for s in descending[:200]]
+    assert area == pytest.approx(np.mean(steps), abs=0.005)
+    at = min(np.unique(impostor), key=lambda t: abs((impostor > t).mean() - (mated <= t).mean()))
+    assert rates.equal_error_rate(far, tar) == pytest.approx((impostor > at).mean(), rel=0.01)
 
 
 def test_perfect_and_hopeless_scores() -> None:

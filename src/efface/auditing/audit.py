@@ -14,15 +14,16 @@ from efface.auditing import protections as prot
 from efface.auditing import sections, sweeps
 from efface.auditing.cache import Cache
 from efface.auditing.cases import Rules, attack_specs, cases
-from efface.auditing.run import Player, run
+from efface.auditing.partner import partner
 from efface.auditing.scene import Scene, Shipped, lend_shadow
+from efface.auditing.seen import Seen, look
+from efface.auditing.table import Table
 from efface.data.samples import require_pairs
 from efface.data.splits import split as make_split
 from efface.errors import DataError, EffaceWarning, EraserError, PlanError
-from efface.progress import Progress
 from efface.protect.linear.stored import Stored
-from efface.results import Case, Measurement, Spec, Sweep
-from efface.types import Attack, Protection, Samples, Split
+from efface.results import Measurement, Spec, Sweep
+from efface.types import Attack, Codes, Protection, Samples, Split
 
 SweepName = Literal["rank", "people"]
 _TARGET = 0.05
@@ -40,6 +41,11 @@ class Findings:
     notes: list[str]
     protections: list[Protection]
     """As played: with the rank that was chosen."""
+    seen: dict[str, Seen]
+    """Release of a finished projector -> whom it was fitted on, as far as these data show."""
+    table: Table
+    second: tuple[Table, str] | None
+    """Where a transfer will be played, and what is to be said of people in both data sets."""
 
 
 def investigate(
@@ -53,14 +59,20 @@ def investigate(
     auto: Literal["privacy", "coverage"] = "privacy",
     sweep: Sequence[SweepName] = ("rank", "people"),
     cache: str | Path | None = None,
+    unseen: bool = False,
+    drawn_from: Samples | None = None,
+    transfer: Samples | None = None,
 ) -> Findings:
     """Play every case: raw and each protection, every attacker, naive and parrot, and sweeps."""
     rules = rules or Rules()
-    makers = [prot.as_protection(p) for p in protections]
-    split, notes = _split(samples, split, makers, rules)
-    scene = Scene.of(samples, split)
+    _check_wishes(target, sweep)
+    makers = [prot.own(p) for p in protections]
     specs = attack_specs(attacks)
+    known, seen = look(samples, makers, drawn_from, unseen)
+    split, notes = _split(samples, split, known, rules)
+    scene = Scene.of(samples, split)
     table = Table(scene, rules, Cache(cache) if cache else None)
+    second = None if transfer is None else _second(table, makers, transfer)
     found: list[Sweep] = []
     for i, protection in enumerate(makers):
         if auto == "privacy" and prot.wants_rank(protection):
@@ -72,43 +84,39 @@ def investigate(
     with table.progress("audit", len(wanted)) as tick:
         measured = [tick(table.play(c, s, table.player)) for c, s in wanted]
     found += _sweeps(table, shipped, makers, specs, target, sweep)
-    return Findings(scene, rules, shipped, measured, found, notes, makers)
+    whom = {s.name: w for s, w in zip(shipped[1:], seen, strict=True) if w is not None}
+    notes += [*_as_given(shipped, protections), *(w.sentence(n) for n, w in whom.items())]
+    return Findings(scene, rules, shipped, measured, found, notes, makers, whom, table, second)
 
 
-@dataclass(frozen=True, eq=False)
-class Table:
-    """A scene with its rules and its cache: plays cases."""
+def _second(table: Table, makers: Sequence[Protection], other: Samples) -> tuple[Table, str]:
+    prot.movable(makers)
+    scene, note = partner(table.scene, other, table.rules)
+    return replace(table, scene=scene), note
 
-    scene: Scene
-    rules: Rules
-    cache: Cache | None
 
-    @property
-    def player(self) -> Player:
-        return Player(self.scene, self.rules.bootstrap, self.rules.level)
+def _check_wishes(target: float, sweep: Sequence[SweepName]) -> None:
+    if not 0 <= target <= 1:  # NaN is neither
+        raise PlanError(f"the target is {target}: give a TAR between 0 and 1, for example 0.05")
+    unknown = set(sweep) - {"rank", "people"}
+    if unknown:
+        raise PlanError(f"no sweep named {sorted(unknown)[0]!r} (known: people, rank)")
 
-    @property
-    def brief(self) -> Player:
-        return Player(self.scene, min(self.rules.bootstrap, 1000), self.rules.level, brief=True)
 
-    def play(self, case: Case, shipped: Shipped, player: Player) -> Measurement:
-        extra = f"{player.bootstrap} {player.level} {player.brief} {_rows_digest(player)}"
-        found = self.cache.get(case, extra) if self.cache else None
-        if found is None:
-            found = run(case, shipped, player)
-            if self.cache:
-                self.cache.put(found, extra)
-        return found
-
-    def progress(self, what: str, total: int) -> Progress[Measurement]:
-        return Progress(what, total)
+def _as_given(shipped: Sequence[Shipped], given: Sequence[Any]) -> list[str]:
+    """Say so where a protection object came fitted: a reader might expect a fit on this split."""
+    return [
+        f"{release.name}: this {type(protection).__name__} came fitted and was audited as it is; "
+        "nothing was fitted anew."
+        for release, protection in zip(shipped[1:], given, strict=True)
+        if prot.came_fitted(protection)
+    ]
 
 
 def _split(
-    samples: Samples, split: Split | None, makers: Sequence[Protection], rules: Rules
+    samples: Samples, split: Split | None, known: Codes, rules: Rules
 ) -> tuple[Split, list[str]]:
     require_pairs(samples)
-    known = prot.known_people(samples, makers)
     notes = []
     if split is None:
         if len(known) == len(samples.people):
@@ -203,9 +211,6 @@ def _sweeps(
     target: float,
     wanted: Sequence[SweepName],
 ) -> list[Sweep]:
-    unknown = set(wanted) - {"rank", "people"}
-    if unknown:
-        raise PlanError(f"no sweep named {sorted(unknown)[0]!r} (known: people, rank)")
     found: list[Sweep] = []
     scene, rules, play, brief = table.scene, table.rules, table.play, table.brief
     if rules.mode == "paper" or not wanted:
@@ -228,13 +233,3 @@ def _sweeps(
                 scene, release, specs, rules, play, brief, sweeps.doublings(pool)
             ))  # fmt: skip
     return found
-
-
-def _rows_digest(player: Player) -> str:
-    if player.calibration is None or player.test is None:
-        return ""
-    import hashlib
-
-    sha = hashlib.sha256(player.calibration.tobytes())
-    sha.update(player.test.tobytes())
-    return sha.hexdigest()

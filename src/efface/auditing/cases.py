@@ -84,9 +84,14 @@ def threats(spec: Spec, shipped: Shipped, rules: Rules) -> list[Threat]:
 
 def cases(scene: Scene, shipped: Shipped, specs: Sequence[Spec], rules: Rules) -> list[Case]:
     """Every attacker against one release; ``family`` counts those that compete."""
-    specs = [_in_mode(spec, rules) for spec in specs]
+    specs = [_in_mode(spec, rules) for spec in specs if _plays(spec, rules)]
     pairs = [(spec, threat) for spec in specs for threat in threats(spec, shipped, rules)]
     return [case(scene, shipped, spec, threat, rules, len(pairs)) for spec, threat in pairs]
+
+
+def _plays(spec: Spec, rules: Rules) -> bool:
+    """Paper mode is the paper's own: attackers that it has not are left out."""
+    return rules.mode == "strong" or not getattr(find("attack", spec.name), "strong_only", False)
 
 
 def _in_mode(spec: Spec, rules: Rules) -> Spec:

@@ -1,13 +1,13 @@
-"""Protections as the audit handles them: specs, remaking at a rank, the stored projector."""
+"""Protections as the audit handles them: specs, remaking at a rank, the finished projector."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from efface.data.fingerprint import overlap
 from efface.errors import EraserError, PlanError, SplitError
 from efface.protect.linear.eraser import LinearEraser
 from efface.protect.linear.stored import Stored
@@ -29,6 +29,28 @@ def as_protection(given: str | Protection | LinearEraser | Spec) -> Protection:
     if not isinstance(given, Protection):
         raise PlanError(f"{type(given).__name__} is not a protection: it needs fit and release")
     return given
+
+
+def own(given: str | Protection | LinearEraser | Spec) -> Protection:
+    """A protection that the audit may fit: never the caller's object itself.
+
+    An eraser that came fitted is audited as it is, for its fitted state is what ships.
+    """
+    protection = as_protection(given)
+    if isinstance(protection, Stored):
+        return protection
+    if came_fitted(protection):
+        return Stored(protection.eraser_, getattr(protection, "dtype", None))  # type: ignore[attr-defined]
+    try:
+        return copy.deepcopy(protection)
+    except TypeError:  # it holds something that cannot be copied: a lock, an open file
+        return copy.copy(protection)
+
+
+def came_fitted(given: Any) -> bool:
+    """Whether this is a protection object that the caller has fitted already."""
+    finished = isinstance(given, str | LinearEraser | Spec | Stored)
+    return not finished and isinstance(getattr(given, "eraser_", None), LinearEraser)
 
 
 def spec_of(protection: Protection) -> Spec:
@@ -59,10 +81,16 @@ def wants_rank(protection: Protection) -> bool:
     return bool(_params(protection).get("rank") == "auto")
 
 
-def known_people(samples: Samples, protections: Sequence[Protection]) -> Codes:
-    """Codes of people that a stored projector was fitted on, by content fingerprint."""
-    marks = [m for p in protections if isinstance(p, Stored) for m in p.eraser.fingerprints]
-    return overlap(samples, marks)
+def movable(protections: Sequence[Protection]) -> Protection:
+    """The first that can be fitted on another data set too, at the rank it has on this one."""
+    for protection in protections:
+        if not isinstance(protection, Stored) and "rank" in _params(protection):
+            return protection
+    have = "is fitted already" if protections else "is missing"
+    raise PlanError(
+        f"transfer fits one protection on each data set, and the protection {have}: name one that "
+        "has a rank, such as --protect isp"
+    )
 
 
 def check_unseen(samples: Samples, split: Split, known: Codes) -> None:

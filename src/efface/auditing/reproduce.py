@@ -171,7 +171,7 @@ def _releases(
     if "isp-x" in table.releases and len(benches) == 2:
         made.append(("ISP-X", moved(benches[1 - i].erased, bench.scene)))
     elif "isp-x" in table.releases:
-        notes.append("ISP-X needs a second data set: give --data2")
+        notes.append("ISP-X needs a second data set: give --data a second time")
     return made
 
 

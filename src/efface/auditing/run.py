@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
+import msgspec
 import numpy as np
 
 from efface.auditing.scene import Rows, Scene, Shipped, some_images
 from efface.judge.verification import Calibration, Evidence, Trials, Verification
 from efface.measure.intervals import unknown
 from efface.registry import make
-from efface.results import Case, Estimate, Measurement, Status
+from efface.results import Case, Estimate, Knowledge, Measurement, Spec, Status
 from efface.types import Attack, Claim, Release, Samples
 
 
 class NotPlayable(Exception):
-    """This case has no meaning on these data; the text says why."""
+    """This case has no meaning, whatever the data; the text says why."""
+
+
+class TooFew(Exception):
+    """These data do not suffice for this case; the text says what is missing."""
+
+
+_KEPT = 10
+"""Settled attackers that are kept: those of one release."""
+
+
+@runtime_checkable
+class Joint(Protocol):
+    """An attack made of others: it takes them trained and settles how they play together."""
+
+    parts: tuple[str, ...]
+
+    def join(self, members: Mapping[str, Attack]) -> Attack: ...
+
+    def tune(self, merit: Callable[[Attack], tuple[float, float]]) -> Attack: ...
 
 
 @dataclass(frozen=True)
@@ -41,6 +63,8 @@ def run(case: Case, shipped: Shipped, player: Player) -> Measurement:
         return _play(case, shipped, player)
     except NotPlayable as why:
         return _blank(case, "not applicable", str(why))
+    except TooFew as why:
+        return _blank(case, "insufficient data", str(why))
 
 
 def _play(case: Case, shipped: Shipped, player: Player) -> Measurement:
@@ -49,7 +73,8 @@ def _play(case: Case, shipped: Shipped, player: Player) -> Measurement:
     test = split.test if player.test is None else player.test
     judge = Verification(case.far, player.bootstrap, player.level, case.seed)
     known = _queries(scene.samples, calibration, case, 0)
-    attack, known_trials = _choose(_train(case, shipped, scene), shipped, known, case, judge)
+    attack = _settled(case, shipped, scene, judge, known)
+    known_trials = _trials(attack, shipped, known, case)
     frozen = judge.calibrate(known_trials)
     evidence: Evidence | None = None
     for repeat in range(case.resamples):
@@ -58,29 +83,77 @@ def _play(case: Case, shipped: Shipped, player: Player) -> Measurement:
         found = judge.examine(trials, frozen, repeat)
         evidence = found if evidence is None else evidence + found
     if evidence is None:
-        raise NotPlayable("no resample of the test images was asked for")
+        raise TooFew("no resample of the test images was asked for")
     return _measurement(case, judge, frozen, evidence, attack, known_trials, trials, player.brief)
 
 
-def _train(case: Case, shipped: Shipped, scene: Scene) -> Attack:
+def _settled(
+    case: Case, shipped: Shipped, scene: Scene, judge: Verification, known: Rows
+) -> Attack:
+    """The attack, trained, with the option that calibration people prefer.
+
+    A fusion needs the attackers that were played alone before it, so the last ones are kept.
+    """
+    rows = hashlib.sha256(known.tobytes()).hexdigest()
+    key = json.dumps([_training(case), repr(case.protection), case.far, case.quota, rows])
+    if key not in scene.settled:
+        attack = _train(case, shipped, scene, judge, known)
+        scene.settled[key] = _choose(attack, shipped, known, case, judge)
+        for old in list(scene.settled)[:-_KEPT]:
+            del scene.settled[old]
+    return scene.settled[key]
+
+
+def _training(case: Case) -> list[Any]:
+    """What decides how an attack is trained, given the vectors."""
+    return [case.attack.name, repr(case.attack.params), repr(case.threat), case.seed]
+
+
+def _train(case: Case, shipped: Shipped, scene: Scene, judge: Verification, known: Rows) -> Attack:
     attack: Attack = make("attack", case.attack.name, **case.attack.params)
     need = getattr(attack, "min_images", 1)
     if case.threat.images is not None and case.threat.images < need:
         raise NotPlayable(f"{case.attack.name} needs {need} images per person to train on")
     if case.threat.knowledge == "none":
         return attack
+    if isinstance(attack, Joint):
+        return attack.join(_members(attack, case, shipped, scene, judge, known))
     naive = case.threat.knowledge == "naive"
-    key = json.dumps([case.attack.name, repr(case.attack.params), repr(case.threat), case.seed])
+    if naive and shipped.samples.dim != scene.samples.dim:
+        raise NotPlayable(
+            f"the release has {shipped.samples.dim} dimensions and unprotected vectors "
+            f"{scene.samples.dim}: whoever learnt from those cannot read it"
+        )
+    key = json.dumps(_training(case))
     if naive and key in scene.naive:
         return scene.naive[key]
     rows = scene.pool(case.threat, case.seed)
     if len(np.unique(scene.samples.identity[rows])) < 2:
-        raise NotPlayable("fewer than two people with enough images to train on")
+        raise TooFew("fewer than two people with enough images to train on")
     shadow = (scene.samples if naive else shipped.samples).take(rows)
     attack = attack.fit(shadow, case.threat, np.random.default_rng([case.seed, 4]))
     if naive:
         scene.naive[key] = attack
     return attack
+
+
+def _members(
+    attack: Joint, case: Case, shipped: Shipped, scene: Scene, judge: Verification, known: Rows
+) -> dict[str, Attack]:
+    """Who joins: a parrot has the unprotected vectors too, so it brings its naive selves."""
+    knows: list[Knowledge] = ["naive"] if case.threat.knowledge == "naive" else ["naive", "parrot"]
+    found: dict[str, Attack] = {}
+    for name in attack.parts:
+        trained = getattr(make("attack", name), "trained", True)
+        for knowledge in knows if trained else ["none"]:
+            threat = msgspec.structs.replace(case.threat, knowledge=knowledge)
+            part = msgspec.structs.replace(case, attack=Spec(name), threat=threat)
+            label = f"{name}, {knowledge}" if trained and len(knows) > 1 else name
+            with suppress(NotPlayable, TooFew):
+                found[label] = _settled(part, shipped, scene, judge, known)
+    if len(found) < 2:
+        raise NotPlayable(f"{case.attack.name} needs two attackers that can play")
+    return found
 
 
 def _queries(samples: Samples, rows: Rows, case: Case, repeat: int) -> Rows:
@@ -93,7 +166,7 @@ def _queries(samples: Samples, rows: Rows, case: Case, repeat: int) -> Rows:
     usable = left[np.isin(samples.identity[left], codes[size >= 2])]
     if len(np.unique(samples.identity[usable])) < 2:
         k = case.threat.images
-        raise NotPlayable(
+        raise TooFew(
             f"k={k} needs people with at least {k + 2} images: k to train on, two to compare"
         )
     return usable
@@ -107,18 +180,18 @@ def _trials(attack: Attack, shipped: Shipped, rows: Rows, case: Case) -> Trials:
 
 def _choose(
     attack: Attack, shipped: Shipped, rows: Rows, case: Case, judge: Verification
-) -> tuple[Attack, Trials]:
+) -> Attack:
     """The option that does best on calibration people at the target operating point (P11)."""
+
+    def merit(option: Attack) -> tuple[float, float]:
+        return judge.merit(_trials(option, shipped, rows, case))
+
+    if isinstance(attack, Joint):
+        return attack.tune(merit)
     options: Sequence[Attack] = attack.options()
-    best: tuple[tuple[float, float], Attack, Trials] | None = None
-    for option in options:
-        trials = _trials(option, shipped, rows, case)
-        score = judge.merit(trials) if len(options) > 1 else (0.0, 0.0)
-        if best is None or score > best[0]:
-            best = (score, option, trials)
-    if best is None:
+    if not options:
         raise NotPlayable(f"{case.attack.name} offered nothing to run")
-    return best[1], best[2]
+    return options[0] if len(options) == 1 else max(options, key=merit)
 
 
 def _measurement(

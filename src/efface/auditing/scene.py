@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from efface.auditing.seen import Seen
 from efface.errors import EffaceWarning, EraserError
 from efface.protect.linear.eraser import LinearEraser
 from efface.results import ReleaseSummary, Spec, Threat
@@ -37,6 +38,8 @@ class Scene:
     split: Split
     digest: str
     naive: dict[str, Attack] = field(default_factory=dict)
+    settled: dict[str, Attack] = field(default_factory=dict)
+    """The last attackers, set up: what an attack made of others is made of."""
 
     @classmethod
     def of(cls, samples: Samples, split: Split) -> Scene:
@@ -117,7 +120,7 @@ def lend_shadow(split: Split) -> tuple[Split, str]:
     return new, note
 
 
-def summarise(scene: Scene, shipped: Shipped) -> ReleaseSummary:
+def summarise(scene: Scene, shipped: Shipped, seen: Seen | None = None) -> ReleaseSummary:
     """What a report says of a release, measured on test vectors."""
     data = shipped.samples.data
     eraser = shipped.eraser
@@ -142,6 +145,8 @@ def summarise(scene: Scene, shipped: Shipped) -> ReleaseSummary:
         identities_fitted=eraser.identities,
         digest=eraser.digest(),
         energy=[float(e) for e in energy],
+        identities_recognised=None if seen is None else seen.found,
+        unseen="shown" if seen is None else seen.novelty,
         warnings=list(eraser.warnings),
     )
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from efface.auditing import protections as prot
 from efface.auditing.cases import Rules, cases
-from efface.auditing.run import Player, run
 from efface.auditing.scene import Scene, Shipped
 from efface.auditing.sweeps import quick
+from efface.auditing.table import Table
 from efface.auditing.worst import worst_case
 from efface.diagnose.embedding_map import choose_people, embedding_map
 from efface.diagnose.subspace import principal_cosines, random_cosines
@@ -112,11 +112,6 @@ def utilities(
         for release, labelled in todo:
             if release.eraser is None:
                 continue
-            if labelled.dim != release.eraser.dim:
-                raise DataError(
-                    f"{labelled.dataset}: utility vectors have {labelled.dim} dimensions, the "
-                    f"audited ones {release.eraser.dim}: use the same encoder"
-                )
             copies = "edit" in labelled.attributes
             task: Literal["copies", "classes"] = "copies" if copies else "classes"
             scores = utility(
@@ -131,15 +126,21 @@ def utilities(
     return found
 
 
+def check_other_vectors(samples: Samples, sets: Sequence[Samples], other: Samples | None) -> None:
+    """Utility and transfer vectors must come from the audited encoder: said before any work."""
+    for given, what in [*((s, "utility") for s in sets), (other, "transfer")]:
+        if given is not None and given.dim != samples.dim:
+            raise DataError(
+                f"{given.dataset}: the {what} vectors have {given.dim} dimensions, those of "
+                f"{samples.dataset} {samples.dim}: {what} needs one encoder"
+            )
+
+
 def transfer(
-    one: Scene, two: Scene, protection: Protection, specs: Sequence[Spec], rules: Rules
+    tables: tuple[Table, Table], protection: Protection, specs: Sequence[Spec], note: str = ""
 ) -> Transfer:
     """Fit on each data set, attack both: ISP-W and ISP-X in one 2 x 2 matrix (P16, B.1)."""
-    if one.samples.dim != two.samples.dim:
-        raise DataError(
-            f"{two.samples.dataset} has {two.samples.dim} dimensions, {one.samples.dataset} "
-            f"{one.samples.dim}: transfer needs one encoder"
-        )
+    (one, two), rules = (t.scene for t in tables), tables[0].rules
     spec = prot.spec_of(protection)
     rank = None
     shipped: list[Shipped] = []
@@ -151,10 +152,10 @@ def transfer(
     if names[0] == names[1]:
         names[1] += " (2)"
     cells = []
-    for scene, where in zip((one, two), names, strict=True):
-        cells.append(_cell(scene, scene.raw(), None, where, specs, rules))
+    for table, where in zip(tables, names, strict=True):
+        cells.append(_cell(table, table.scene.raw(), None, where, specs))
         for source, origin in zip(shipped, names, strict=True):
-            cells.append(_cell(scene, moved(source, scene), origin, where, specs, rules))
+            cells.append(_cell(table, moved(source, table.scene), origin, where, specs))
     a, b = (s.eraser for s in shipped)
     if a is None or b is None:
         raise DataError("transfer is defined for linear erasers")
@@ -165,22 +166,31 @@ def transfer(
         cells=cells,
         cosines=[float(c) for c in principal_cosines(a.basis, b.basis)],
         random_cosines=[float(c) for c in baseline.mean],
+        note=" ".join(filter(None, [_players(specs), note])),
     )
 
 
+def _players(specs: Sequence[Spec]) -> str:
+    played = [s.name for s in quick(specs)]
+    left = [s.name for s in specs if s.name not in played]
+    but = f"; left out: {', '.join(left)}" if left else ""
+    return f"Attackers: {', '.join(played)}{but}."
+
+
 def moved(source: Shipped, scene: Scene) -> Shipped:
-    """The eraser of one data set applied to the vectors of another."""
+    """The eraser of one data set applied to the vectors of another, in the type that ships."""
     if source.eraser is None:
         raise DataError("transfer is defined for linear erasers")
-    data = source.eraser.transform(scene.samples.data)
+    dtype = source.samples.data.dtype
+    wide = scene.samples.data.astype(np.result_type(scene.samples.data, dtype), copy=False)
+    data = source.eraser.transform(wide).astype(dtype, copy=False)
     return Shipped(source.name, scene.samples.replace(data), source.spec, source.eraser)
 
 
 def _cell(
-    scene: Scene, shipped: Shipped, origin: str | None, where: str, specs: Sequence[Spec],
-    rules: Rules,
-) -> TransferCell:  # fmt: skip
-    player = Player(scene, min(rules.bootstrap, 1000), rules.level, brief=True)
-    played = [run(c, shipped, player) for c in cases(scene, shipped, quick(specs), rules)]
+    table: Table, shipped: Shipped, origin: str | None, where: str, specs: Sequence[Spec]
+) -> TransferCell:
+    wanted = cases(table.scene, shipped, quick(specs), table.rules)
+    played = [table.play(c, shipped, table.brief) for c in wanted]
     worst = worst_case(shipped.name, played)
     return TransferCell(fitted_on=origin, tested_on=where, tar=worst.tar, attacker=worst.attacker)

@@ -36,7 +36,7 @@ class Subject:
 
 def quick(specs: Sequence[Spec]) -> list[Spec]:
     """Sweeps are played by the attackers with a closed form, unless there is no other."""
-    return [s for s in specs if s.name != "mlp"] or list(specs)
+    return [s for s in specs if s.name not in ("mlp", "fusion")] or list(specs)
 
 
 def ladder(top: int, chosen: int | None = None) -> list[int]:

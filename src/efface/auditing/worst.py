@@ -22,7 +22,7 @@ def worst_case(release: str, measurements: Sequence[Measurement]) -> Worst:
         why = notes[0] if notes else "no attack was run"
         return Worst(
             release=release, status="insufficient data", tar=unknown(why), far=unknown(why),
-            attackers=len(mine), note=why,
+            attackers=len(mine), unmeasured=len(mine), note=why,
         )  # fmt: skip
     value, top = max(known, key=lambda pair: pair[0])
     highs = [m.tar.high for _, m in known if m.tar.high is not None]
@@ -31,9 +31,11 @@ def worst_case(release: str, measurements: Sequence[Measurement]) -> Worst:
         value, min(max(lows), value), max(highs), top.tar.n, top.tar.clusters,
         f"worst of {len(known)} attackers; {top.tar.method}", top.tar.level,
     )  # fmt: skip
-    left = len(mine) - len(known)
-    note = f"{left} of {len(mine)} attackers could not be measured" if left else ""
+    # An attack that has no meaning here (LDA on one image of each person) is not missed.
+    left = [m for m in mine if m.tar.value is None and m.status == "insufficient data"]
+    names = ", ".join(m.attacker for m in left[:3])
+    note = f"too few data for {len(left)} of {len(mine)} attackers ({names})" if left else ""
     return Worst(
         release=release, status="measured", attacker=top.attacker, tar=tar, far=top.far,
-        attackers=len(known), note=note,
+        attackers=len(known), unmeasured=len(left), note=note,
     )  # fmt: skip

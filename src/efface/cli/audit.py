@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 )
 @click.option("--coverage", type=float, help="With --rank auto: cover this share of the energy.")
 @click.option("--projector", multiple=True, type=click.Path(), help="Stored projector; repeat.")
+@click.option(
+    "--unseen", is_flag=True, help="Vouch that --projector was fitted on none of these people."
+)
 @click.option("--far", type=float, default=1e-3, show_default=True, help="False-accept rate.")
 @click.option("--mode", type=click.Choice(["strong", "paper"]), default="strong", show_default=True)
 @click.option("--attack", multiple=True, help="Attacker to run; repeat. Default: all.")
@@ -73,8 +76,8 @@ def audit(emb: str, **given_: Any) -> int:
     out = options.writable_folder(given_["out"])
     plan = _merged(read_plan(given_["plan"]) if given_["plan"] else AuditPlan(), given_)
     erasers = [load_eraser(p) for p in given_["projector"]]
-    samples = options.read(emb, plan.identity, plan.embedding, given_["labels"])
-    samples = _curated(samples, plan)
+    everything = options.read(emb, plan.identity, plan.embedding, given_["labels"])
+    samples = _curated(everything, plan)
     protections = [*plan.protections(), *erasers]
     result = api.audit(
         samples,
@@ -96,6 +99,8 @@ def audit(emb: str, **given_: Any) -> int:
         bootstrap=plan.bootstrap,
         level=plan.level,
         cache=given_["cache"],
+        unseen=given_["unseen"],
+        drawn_from=everything,
         command=options.command_line(),
         date=given_["date"],
         plan=msgspec.to_builtins(plan) if given_["plan"] else None,
@@ -185,6 +190,12 @@ def _print(result: Report, out: str) -> None:
         who = f"  by {worst.attacker}" if worst.attacker else f"  ({worst.note})"
         click.echo(f"  {worst.release:<14} worst-case TAR {worst.tar}{who}")
     click.echo()
+    for release in result.releases:
+        if release.identities_recognised is not None:
+            click.echo(
+                f"  {release.name:<14} recognised {release.identities_recognised} of "
+                f"{release.identities_fitted} people it was fitted on; new to it: {release.unseen}"
+            )
     for release in result.releases:
         for line in release.warnings:
             click.echo(f"warning: {release.name}: {line}", err=True)

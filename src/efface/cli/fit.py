@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,7 +12,12 @@ from efface.cli import options
 from efface.cli.options import METHODS, Rank, data_options, seed_option
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from efface.export.fitting import Encoder, Fitting
+    from efface.protect.linear.eraser import LinearEraser
     from efface.results import Sweep
+    from efface.types import Samples, Split
 
 
 @click.command()
@@ -40,7 +46,23 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Fit on every person, not on the fit part; audit it on other data then.",
 )
+@click.option("--images", type=int, help="Keep exactly so many images of each person.")
+@click.option("--split-column", metavar="COL", help="Column with fit, shadow, calibration, test.")
 @click.option("--force", is_flag=True, help="Keep a rank that would otherwise be refused.")
+@click.option(
+    "--dtype",
+    type=click.Choice(("float16", "float32", "float64")),
+    default="float32",
+    show_default=True,
+    help="Type in which vectors will be released; --rank auto measures in it.",
+)
+@click.option(
+    "--encoder", metavar="NAME", default="", help="What made the vectors, for the record."
+)
+@click.option("--encoder-weights", type=click.Path(), help="Its file of weights, to be hashed.")
+@click.option("--encoder-digest", metavar="HEX", help="SHA-256 of its weights, if known already.")
+@click.option("--workers", type=click.IntRange(1), help="Fit on so many processes; with --all.")
+@click.option("--scheduler", metavar="ADDRESS", help="Fit on a Dask cluster; with --all.")
 @seed_option
 @click.option("--out", type=click.Path(), required=True, help="projector.safetensors")
 @click.option("--json", "as_json", is_flag=True, help="Print what was fitted as JSON.")
@@ -49,35 +71,102 @@ def fit(emb: str, **typed: Any) -> int:
     """Fit a projector on the labelled embeddings in EMB.
 
     Uses the fit part of the same seeded split that 'efface audit' makes, so that auditing the
-    projector on the same file with the same seed tests it on people it has not seen.
+    projector on the same file with the same seed, --images and --split-column tests it on people
+    it has not seen.
     """
     from efface.api import fit_projector
     from efface.export.safetensors import save_eraser
 
     out = options.writable_file(typed["out"])
+    encoder = _encoder(typed["encoder"], typed["encoder_weights"], typed["encoder_digest"])
+    if typed["workers"] or typed["scheduler"]:
+        eraser, record = _fit_on_workers(emb, encoder, typed)
+        save_eraser(eraser, out, provenance=record)
+        _say(out, eraser, typed["as_json"])
+        return 0
     samples = options.read(emb, typed["identity"], typed["embedding"], typed["labels"])
-    eraser, sweep = fit_projector(
+    samples, split = _chosen(samples, typed)
+    eraser, record = fit_projector(
         samples, typed["method"], rank=typed["rank"], coverage=typed["coverage"],
         target=typed["target"], far=typed["far"], everyone=typed["everyone"], force=typed["force"],
-        seed=typed["seed"],
+        dtype=typed["dtype"], encoder=encoder, split=split, seed=typed["seed"],
     )  # fmt: skip
+    sweep = None if record.validation is None else record.validation.sweep
     if sweep is not None and not _met(sweep) and not typed["force"]:
         click.echo(_shortfall(sweep), err=True)
         return 1
-    notes = {} if sweep is None else {"validation": msgspec.to_builtins(sweep)}
-    save_eraser(eraser, out, metadata={"dataset": samples.dataset, **notes})
+    save_eraser(eraser, out, provenance=record)
+    _say(out, eraser, typed["as_json"])
+    return 0
+
+
+def _chosen(samples: Samples, typed: dict[str, Any]) -> tuple[Samples, Split | None]:
+    """The images and the parts, taken as 'efface audit' takes them."""
+    from efface.data.samples import curate
+    from efface.data.splits import split_by_column
+
+    if typed["images"] is not None:
+        samples = curate(samples, typed["images"], seed=typed["seed"])
+    column = typed["split_column"]
+    return samples, None if column is None else split_by_column(samples, column)
+
+
+def _fit_on_workers(
+    emb: str, encoder: Encoder | None, typed: dict[str, Any]
+) -> tuple[LinearEraser, Fitting]:
+    """A part at a time, never all of EMB in memory."""
+    from efface.progress import Progress
+    from efface.scale.dask import connect
+    from efface.scale.runner import Processes
+    from efface.stores.fit import fit_projector_on
+
+    if typed["workers"] and typed["scheduler"]:
+        raise click.UsageError("give --workers or --scheduler, not both")
+    if typed["images"] is not None or typed["split_column"] is not None:
+        raise click.UsageError("--workers and --scheduler fit on every row: leave out --images and "
+                               "--split-column")  # fmt: skip
+    if not typed["everyone"]:
+        raise click.UsageError(
+            "--workers and --scheduler fit on every person: say so with --all, and audit the "
+            "projector on other people"
+        )
+    named = ("rank", "coverage", "force", "dtype", "identity", "embedding", "labels")
+    chosen = {name: typed[name] for name in named}
+    where = typed["scheduler"]
+    with (
+        connect(where) if where else Processes(typed["workers"]) as runner,
+        Progress[None]("fit", 0, unit="part") as bar,
+    ):
+        return fit_projector_on(
+            runner, emb, typed["method"], encoder=encoder, progress=bar.of, **chosen
+        )
+
+
+def _say(out: Path, eraser: LinearEraser, as_json: bool) -> None:
     summary = {
         "file": str(out), "method": eraser.method, "rank": eraser.rank, "dimension": eraser.dim,
         "identities": eraser.identities, "digest": eraser.digest(),
     }  # fmt: skip
-    if typed["as_json"]:
+    if as_json:
         click.echo(msgspec.json.encode(summary).decode())
-    else:
-        click.echo(
-            f"{out}: {eraser.method}, removes {eraser.rank} of {eraser.dim} directions, fitted on "
-            f"{eraser.identities} people"
-        )
-    return 0
+        return
+    click.echo(
+        f"{out}: {eraser.method}, removes {eraser.rank} of {eraser.dim} directions, fitted on "
+        f"{eraser.identities} people"
+    )
+
+
+def _encoder(name: str, weights: str | None, digest: str | None) -> Encoder | None:
+    """What the user says of the encoder; None for nothing."""
+    from efface.export.fitting import Encoder
+    from efface.export.signature import file_digest
+
+    if weights is not None and digest is not None:
+        raise click.UsageError("give --encoder-weights or --encoder-digest, not both")
+    if digest is not None and not re.fullmatch("[0-9a-fA-F]{64}", digest):
+        raise click.UsageError("--encoder-digest: a SHA-256 has 64 hexadecimal digits")
+    sha256 = file_digest(weights) if weights is not None else digest and digest.lower()
+    return Encoder(name=name, weights=sha256) if name or sha256 else None
 
 
 def _met(sweep: Sweep) -> bool:

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
 import click
 
 from efface._version import __version__
-from efface.cli import apply, audit, catalogue, demo, fit, report, reproduce
+from efface.cli import (
+    apply,
+    audit,
+    catalogue,
+    check,
+    demo,
+    export,
+    fit,
+    inspect,
+    report,
+    reproduce,
+    serve,
+    sign,
+)
 from efface.errors import EffaceError
 
 PASS, GATE_FAILED, BAD_INPUT, INCONCLUSIVE, INTERRUPTED = 0, 1, 2, 3, 130
@@ -25,8 +39,10 @@ def cli() -> None:
 
 
 for command in (
-    demo.demo, audit.audit, fit.fit, apply.apply, report.report, reproduce.reproduce,
-    catalogue.list_,
+    demo.demo, audit.audit, fit.fit, apply.apply, check.check, report.report, reproduce.reproduce,
+    catalogue.list_, export.export,
+    inspect.inspect_, sign.keygen, sign.sign, sign.verify_signature,
+    serve.serve,
 ):  # fmt: skip
     cli.add_command(command)
 
@@ -52,6 +68,15 @@ def invoke(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return PASS
+    except Exception as error:  # never Python's own code 1, which here means a failed gate
+        if os.environ.get("EFFACE_TRACEBACK"):
+            raise
+        what = f"{type(error).__name__}: {error}"
+        return _say(
+            f"error: efface met something it does not know ({what}); set EFFACE_TRACEBACK=1 to "
+            "see where, and please report it",
+            BAD_INPUT,
+        )
 
 
 def _say(line: str, code: int) -> int:

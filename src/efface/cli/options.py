@@ -50,9 +50,23 @@ def data_options(function: F) -> F:
     return function
 
 
+def store_options(function: F) -> F:
+    """Where the vectors of a store are, and what tells its rows apart."""
+    for option in (
+        click.option("--key", metavar="COL", help="Column that tells rows of a table apart."),
+        click.option("--embedding", metavar="COL", help="Vector column; found by itself."),
+    ):
+        function = option(function)
+    return function
+
+
 def seed_option(function: F) -> F:
     return click.option(
-        "--seed", type=int, default=0, show_default=True, help="Seed of splits, draws and training."
+        "--seed",
+        type=click.IntRange(min=0),
+        default=0,
+        show_default=True,
+        help="Seed of splits, draws and training.",
     )(function)
 
 

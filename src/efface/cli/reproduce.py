@@ -16,8 +16,13 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("plan")
-@click.option("--data", type=click.Path(), required=True, help="Labelled embeddings.")
-@click.option("--data2", type=click.Path(), help="A second data set, same encoder (ISP-X).")
+@click.option(
+    "--data",
+    type=click.Path(),
+    multiple=True,
+    required=True,
+    help="Labelled embeddings; again for a second data set of the same encoder (ISP-X).",
+)
 @data_options
 @click.option("--utility", type=click.Path(), help="Labelled vectors that are not faces.")
 @click.option("--label", default="label", show_default=True, help="Class column of --utility.")
@@ -29,7 +34,7 @@ if TYPE_CHECKING:
 @seed_option
 @click.option("--json", "as_json", is_flag=True, help="Print the tables as JSON.")
 @options.quiet_warnings
-def reproduce(plan: str, data: str, data2: str | None, **typed: Any) -> int:
+def reproduce(plan: str, data: tuple[str, ...], **typed: Any) -> int:
     """Run PLAN (a paper's name, as isp-cvpr2026, or a TOML file) on your data.
 
     Prints each table in the paper's layout with 95 % intervals over people, then the paper's own
@@ -39,9 +44,10 @@ def reproduce(plan: str, data: str, data2: str | None, **typed: Any) -> int:
     from efface.auditing.reproduce import reproduce as run
 
     paper = read_paper(plan)
-    files = [data] if data2 is None else [data, data2]
+    if len(data) > 2:
+        raise click.UsageError(f"--data takes one or two data sets, here are {len(data)}")
     embedding = typed["embedding"]
-    samples = [options.read(f, typed["identity"], embedding, typed["labels"]) for f in files]
+    samples = [options.read(f, typed["identity"], embedding, typed["labels"]) for f in data]
     utility, copies = typed["utility"], typed["copies"]
     printed = run(
         paper,

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.measure import intervals, pairs, quotas
+from efface.judge.area import Area
+from efface.judge.crowd import Crowd
+from efface.measure import pairs, quotas
 from efface.types import Claim
 
 
@@ -39,25 +41,18 @@ class Trials:
             return pairs.impostor_scores(vectors, self.person, keep=keep, above=above)
         return quotas.quota_scores(vectors, self.person, self.quota, rng, keep=keep, above=above)
 
+    @property
+    def crowd(self) -> Crowd:
+        return Crowd(self.sizes, self.quota)
+
     def impostor_totals(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Number of impostor pairs under each vector of weights, own copies left out."""
-        if self.quota is None:
-            return intervals.impostor_totals(weights, self.sizes)
-        counts = quotas.quota_counts(self.sizes, self.quota)
-        return np.asarray(((weights @ counts) * weights).sum(axis=1) / 2)
+        return self.crowd.impostor_totals(weights)
 
     def impostors_of_each(self) -> NDArray[np.int64]:
-        """Number of impostor pairs that each person is in."""
-        if self.quota is None:
-            return np.asarray(self.sizes * (self.sizes.sum() - self.sizes))
-        return np.asarray(quotas.quota_counts(self.sizes, self.quota).sum(axis=1))
+        return self.crowd.impostors_of_each()
 
     def impostor_count(self) -> int:
-        """How many impostor pairs there are, without scoring any."""
-        if self.quota is None:
-            n = int(self.sizes.sum())
-            return (n * n - sum(int(k) ** 2 for k in self.sizes)) // 2
-        return int(quotas.quota_counts(self.sizes, self.quota).sum() // 2)
+        return self.crowd.impostor_count()
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +61,8 @@ class Calibration:
 
     far: float
     threshold: float | None
+    """Accept above it, on calibration and on test people alike. It lies by ``slack`` above the
+    calibration score that set it, so that rounding parts no equal scores."""
     allowed: int
     accepted: int
     impostors: int
@@ -86,6 +83,8 @@ class Evidence:
     confusions: pairs.Confusions
     mated_histogram: NDArray[np.int64]
     impostor_histogram: NDArray[np.int64]
+    areas: tuple[Area, ...] = ()
+    """What the partial AUC is made from, of every resample of the query images."""
 
     def __add__(self, other: Evidence) -> Evidence:
         joined = pairs.Confusions(
@@ -101,4 +100,5 @@ class Evidence:
             joined,
             self.mated_histogram + other.mated_histogram,
             self.impostor_histogram + other.impostor_histogram,
+            self.areas + other.areas,
         )

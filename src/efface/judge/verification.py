@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.errors import DataError
+from efface.judge import area
 from efface.judge.trials import Calibration, Evidence, Trials
-from efface.measure import intervals, pairs, rates
+from efface.measure import intervals, pairs, rates, score_grid
 from efface.measure.tails import allowed
 from efface.registry import register
 from efface.results import Card, Counts, Curve, Estimate
 
 __all__ = ["Calibration", "Evidence", "Trials", "Verification"]
 
-PAUC_LIMIT = 1e-3
-_METHOD = "bootstrap over people; calibration people and threshold resampled too"
+_METHOD = "bootstrap over people, {:,} resamples; calibration people and threshold resampled too"
 
 
 @register(
@@ -51,39 +51,42 @@ class Verification:
         tail = trials.impostors(keep, None, self._rng("calibration quota")).tail
         scores, labels = tail.result() if tail is not None else _nothing()
         ladder = self._ladder(scores, labels, k, trials) if draws else np.empty(0, np.float32)
-        accepted = int(np.count_nonzero(scores > scores[k]))
-        return Calibration(self.far, float(scores[k]), k, accepted, total, people, ladder)
+        threshold = scores[k] + trials.slack
+        accepted = int(np.count_nonzero(scores > threshold))
+        return Calibration(self.far, float(threshold), k, accepted, total, people, ladder)
 
-    def examine(self, trials: Trials, calibration: Calibration, repeat: int = 0) -> Evidence:
-        """Count mated accepts per person and impostor accepts per two people.
-
-        Above a threshold means by more than rounding.
-        """
+    def examine(
+        self, trials: Trials, calibration: Calibration, repeat: int = 0, *, fallback: bool = True
+    ) -> Evidence:
+        """Count mated accepts per person and impostor accepts per two people; with ``fallback``
+        keep what the partial AUC needs."""
         tau = np.float32(np.inf if calibration.threshold is None else calibration.threshold)
-        taus = np.append(calibration.ladder, tau) + trials.slack
+        keep = area.tail_length(trials.impostor_count()) if fallback else 0
+        impostor = trials.impostors(keep, float(tau), self._rng(f"test quota {repeat}"))
+        strip = area.strip_of(impostor, trials.slack)
+        taus = np.concatenate([strip.above, calibration.ladder, [tau]]).astype(np.float32)
         steps, place = np.unique(taus, return_inverse=True)
-        vectors, person = trials.claim.vectors, trials.person
-        mated = pairs.mated_scores(vectors, person, steps)
-        impostor = trials.impostors(0, float(taus[-1]), self._rng(f"test quota {repeat}"))
-        at = mated.accepted[:, place]
+        mated = pairs.mated_scores(trials.claim.vectors, trials.person, steps)
+        below, ladder, at = np.split(mated.accepted[:, place], [len(strip.above), -1], axis=1)
         return Evidence(
             mated.pairs,
-            at[:, -1],
-            at[:, :-1],
+            at[:, 0],
+            ladder,
             impostor.total,
             impostor.confusions,
             mated.histogram,
             impostor.histogram,
+            (area.Area(trials.crowd, strip, below, mated.pairs),) if fallback else (),
         )
 
     def merit(self, trials: Trials) -> tuple[float, float]:
         """How good an attack is on calibration people: TAR at the target FAR, then partial AUC.
 
-        Where FAR x N < 1 the partial AUC decides alone (A.4).
+        Where FAR x N < 1 the partial AUC decides alone (A.4), however few impostors it has.
         """
-        found = self.examine(trials, self.calibrate(trials, draws=False))
-        _, _, area = self.curve(found)
-        return float(found.accepted.sum() / max(found.mated.sum(), 1)), area or 0.0
+        found = self.examine(trials, self.calibrate(trials, draws=False), fallback=False)
+        _, _, under = self.curve(found)
+        return float(found.accepted.sum() / max(found.mated.sum(), 1)), under or 0.0
 
     def tar(self, calibration: Calibration, evidence: Evidence, tails: int = 1) -> Estimate:
         """TAR at the calibrated threshold; test and calibration people resampled (P14)."""
@@ -96,9 +99,11 @@ class Verification:
         weights = intervals.draw(len(evidence.mated), count, self._rng("test"))
         draws = intervals.rate_draws(evidence.accepted_ladder, evidence.mated, weights)
         value = float(evidence.accepted.sum() / mated)
+        reach = intervals.reach(evidence.accepted, evidence.mated)
         return intervals.interval(
-            value, draws, n=mated, clusters=people, method=_METHOD, level=self.level, tails=tails
-        )
+            value, draws, reach=reach, n=mated, clusters=people, method=_METHOD.format(count),
+            level=self.level, tails=tails,
+        )  # fmt: skip
 
     def far_achieved(
         self, calibration: Calibration, evidence: Evidence, trials: Trials
@@ -110,22 +115,19 @@ class Verification:
             return intervals.unknown(why, evidence.impostors, people, self.level)
         found = evidence.confusions
         value = float(found.count.sum() / evidence.impostors)
-        weights = intervals.draw(people, calibration.ladder.size, self._rng("test"))
-        scale = evidence.impostors / trials.impostor_count()
-        totals = trials.impostor_totals(weights) * scale
+        count = calibration.ladder.size
+        weights = intervals.draw(people, count, self._rng("test"))
+        repeats = evidence.impostors / trials.impostor_count()
+        totals = trials.impostor_totals(weights) * repeats
         draws = intervals.confusion_draws(found.left, found.right, found.count, weights, totals)
         accepted = int(found.count.sum())
         shrink = _shrink(trials, found.left, found.right, found.count, accepted)
-        # Never tighter than no accept at all among so many pairs of people would allow.
-        bound = intervals.zero_bound(people * (people - 1) // 2, self.level)
-        error = (1 - self.level) / 2
-        low, high = np.nanquantile(draws, [error, 1 - error])
         # Where a resample may well hold no accept at all, shrinking must not deny it.
-        low = value + shrink * (low - value) if low > 0 else 0.0
-        high = value + shrink * (high - value)
-        return Estimate(
-            value, min(float(low), value), max(float(high), value, bound),
-            evidence.impostors, people, "bootstrap over people", self.level,
+        draws = np.where(draws > 0, value + shrink * (draws - value), draws)
+        reach = trials.crowd.reach(found.left, found.right, found.count, repeats)
+        return intervals.interval(
+            value, draws, reach=reach, n=evidence.impostors, clusters=people,
+            method=f"bootstrap over people, {count:,} resamples", level=self.level,
         )  # fmt: skip
 
     def control(self, calibration: Trials, test: Trials) -> Estimate:
@@ -137,7 +139,7 @@ class Verification:
         if frozen.threshold is None:
             return intervals.unknown(_too_few(frozen), 0, len(unknown.sizes), self.level)
         mated = pairs.mated_scores(
-            unknown.claim.vectors, unknown.person, np.array([frozen.threshold]) + test.slack
+            unknown.claim.vectors, unknown.person, np.array([frozen.threshold])
         )
         n, people = int(mated.pairs.sum()), int(np.count_nonzero(mated.pairs))
         if n == 0:
@@ -146,16 +148,22 @@ class Verification:
         draws = intervals.rate_draws(mated.accepted[:, 0], mated.pairs, weights)
         value = float(mated.accepted.sum() / n)
         return intervals.interval(
-            value, draws, n=n, clusters=people, method="labels shuffled", level=self.level
-        )
+            value, draws, reach=intervals.reach(mated.accepted[:, 0], mated.pairs),
+            n=n, clusters=people, level=self.level,
+            method=f"labels shuffled; bootstrap over people, {self.bootstrap:,} resamples",
+        )  # fmt: skip
 
     def curve(self, evidence: Evidence) -> tuple[Curve, float | None, float | None]:
-        """TAR on the fixed FAR grid, EER and partial AUC, all from test pairs; None without."""
+        """TAR on the fixed FAR grid, EER and partial AUC, all from test pairs; None without.
+
+        The area is read from the grid and serves to choose; ``pauc`` is the one to report.
+        """
         targets = [float(f) for f in rates.FAR_GRID]
         if not evidence.mated.sum() or not evidence.impostors:
             return Curve(targets, [None] * len(targets)), None, None
         far, tar = rates.operating_curve(
-            pairs.at_least(evidence.mated_histogram), pairs.at_least(evidence.impostor_histogram)
+            score_grid.at_least(evidence.mated_histogram),
+            score_grid.at_least(evidence.impostor_histogram),
         )
         measurable = rates.FAR_GRID * evidence.impostors >= 1 - 1e-9
         at = rates.tar_at(far, tar, rates.FAR_GRID)
@@ -163,34 +171,18 @@ class Verification:
         return (
             Curve(targets, values),
             rates.equal_error_rate(far, tar),
-            rates.partial_auc(far, tar, PAUC_LIMIT),
+            rates.partial_auc(far, tar, area.LIMIT),
         )
 
-    def pauc(self, trials: Trials, value: float | None) -> Estimate:
-        """Interval for the partial AUC over FAR in [0, 1e-3]: the fallback where FAR x N < 1."""
-        total, people = trials.impostor_count(), len(trials.sizes)
-        if value is None:
-            return intervals.unknown("no mated or no impostor test pair", 0, people, self.level)
-        keep = min(total, 4 * allowed(PAUC_LIMIT, total) + 256)
-        tail = trials.impostors(keep, None, self._rng("test quota 0")).tail
-        scores, labels = tail.result() if tail is not None else _nothing()
-        steps = np.arange(0, len(scores), max(1, len(scores) // 256))
-        above = scores[steps][::-1] + trials.slack
-        mated = pairs.mated_scores(trials.claim.vectors, trials.person, above)
-        count = intervals.resamples(min(self.bootstrap, 1000), len(scores), people)
-        weights = intervals.draw(people, count, self._rng("test"))
-        draws = intervals.pauc_draws(
-            labels,
-            steps,
-            mated.accepted[:, ::-1],
-            mated.pairs,
-            weights,
-            PAUC_LIMIT * trials.impostor_totals(weights),
-        )
-        n = int(mated.pairs.sum())
-        return intervals.interval(
-            value, draws, n=n, clusters=people, method="bootstrap over people", level=self.level
-        )
+    def pauc(self, found: Evidence | Trials, _grid: float | None = None) -> Estimate:
+        """Partial AUC over FAR in [0, 1e-3]: the fallback where FAR x N < 1.
+
+        Trials are examined here; evidence may be pooled over resamples of the query images.
+        """
+        if isinstance(found, Trials):
+            nowhere = Calibration(self.far, None, 0, 0, 0, 0, np.empty(0, np.float32))
+            found = self.examine(found, nowhere)
+        return area.estimate(found.areas, self._rng("test"), self.bootstrap, self.level)
 
     def counts(self, calibration: Calibration, evidence: Evidence) -> Counts:
         return Counts(
@@ -211,9 +203,10 @@ class Verification:
         weights = intervals.draw(people, count, self._rng("calibration"))
         totals = trials.impostor_totals(weights)
         shrink = _shrink(trials, labels[:k, 0], labels[:k, 1], np.ones(k), k)
-        return intervals.resampled_thresholds(
+        found = intervals.resampled_thresholds(
             scores, labels, weights, totals, self.far, k=k, shrink=shrink
         )
+        return found + trials.slack
 
     def _rng(self, purpose: str) -> np.random.Generator:
         return np.random.default_rng([self.seed, *purpose.encode()])

@@ -6,10 +6,14 @@ with its own copy are left out. Calibration people are resampled too and move th
 
 Products of weights exaggerate: what is chance between two people, and not a trait of either, they
 count three times (Owen 2007, The pigeonhole bootstrap). ``pair_shrink`` measures by how much.
+
+Few successes say little about the spread of successes. So an end allows for one more person, as
+large as people are and succeeding as those do who succeed: see ``Reach``.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +26,7 @@ Weights = NDArray[np.float64]
 _WORK = 400_000_000
 _MIN_RESAMPLES = 200
 _RUN = 128
+_FEW = 20
 
 
 def resamples(wanted: int, tail: int, people: int) -> int:
@@ -50,16 +55,27 @@ def pair_shrink(
     ``count`` accepts for each pair of people, ``expected`` for each person if all were alike. With
     R = sum of squared residuals by person and S = sum of squared counts by pair, the variance of
     the sum is about R - S (person + chance) and the bootstrap's R + S (person + 3 x chance).
+
+    Accepts that hang on few people cannot tell the two apart: then nothing is shrunk.
     """
-    low, high = np.minimum(left, right).astype(np.int64), np.maximum(left, right)
     people = len(expected)
-    _, pair = np.unique(low * people + high, return_inverse=True)
-    by_pair = np.bincount(pair, weights=count)
-    by_person = np.bincount(low, count, people) + np.bincount(high, count, people)
-    spread, chance = float(np.sum((by_person - expected) ** 2)), float(by_pair @ by_pair)
-    if chance == 0:
+    by_pair = sums_by_pair(left, right, count, people)[2]
+    by_person = np.bincount(left, count, people) + np.bincount(right, count, people)
+    carried = float(by_person @ by_person)
+    if carried == 0 or by_person.sum() ** 2 < _FEW * carried:
         return 1.0
+    spread, chance = float(np.sum((by_person - expected) ** 2)), float(by_pair @ by_pair)
     return float(np.sqrt(max((spread - chance) / (spread + chance), 1 / 3)))
+
+
+def sums_by_pair(
+    left: NDArray[Any], right: NDArray[Any], count: NDArray[Any], people: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """(lower person, higher person, sum of ``count``), every two people once."""
+    low, high = np.minimum(left, right).astype(np.int64), np.maximum(left, right)
+    keys, place = np.unique(low * people + high, return_inverse=True)
+    sums = np.bincount(place, weights=count).astype(np.float64)
+    return keys // people, keys % people, sums
 
 
 def resampled_thresholds(
@@ -109,35 +125,87 @@ def _crossing(
     return np.asarray(full * _RUN + np.count_nonzero(fits, axis=1))
 
 
-def zero_bound(units: int, level: float = 0.95) -> float:
+def zero_bound(units: float, level: float = 0.95) -> float:
     """Largest rate compatible with no success among so many independent people.
 
     Exact (Clopper-Pearson) at the two-sided level; about 3.7/n, the rule of three made two-sided.
+    People with unequal numbers of pairs count for fewer: see ``Reach``.
     """
-    return float(1 - ((1 - level) / 2) ** (1 / max(units, 1)))
+    return float(1 - ((1 - level) / 2) ** (1 / max(units, 1.0)))
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How much one more person would move a pooled rate."""
+
+    units: float
+    """People of equal weight that would be worth as much (Kish): (sum m)^2 / sum m^2."""
+    up: float
+    """Share of all pairs that one more success would be, and (``down``) one more failure."""
+    down: float
+
+
+def reach(hits: NDArray[Any], sizes: NDArray[Any]) -> Reach:
+    """The reach of one more person, from the successes and the pairs of each."""
+    m, a = np.asarray(sizes, dtype=np.float64), np.asarray(hits, dtype=np.float64)
+    total, square = float(m.sum()), float(m @ m)
+    return Reach(
+        total**2 / square, one_more(a, m, total, square), one_more(m - a, m, total, square)
+    )
+
+
+def one_more(hits: NDArray[Any], sizes: NDArray[Any], total: float, square: float) -> float:
+    """Share of all ``total`` pairs in which one more person would succeed.
+
+    It is as large as people are on average, each weighed by its pairs, and succeeds as often as
+    who succeeds does: in how many of its pairs, over those who do and one in all of its pairs.
+    """
+    size = square / total
+    return float((hits @ hits + size**2) / (hits @ sizes + size**2) * size / total)
 
 
 def interval(
     value: float,
     draws: NDArray[Any],
     *,
+    reach: Reach,
     n: int,
     clusters: int,
     method: str,
     level: float = 0.95,
     tails: int = 1,
 ) -> Estimate:
-    """Percentile interval, never tighter than no success (or no failure) would allow.
+    """Percentile interval, but never tighter than one more person would allow.
 
-    Without that floor 0 of 70 people would give [0, 0], and 1 of 70 a smaller upper end than 0
-    of 70. ``tails`` > 1 narrows the error level to level/tails (Bonferroni).
+    The percentiles of few successes are too close: one of 70 people would get a smaller upper
+    end than none of 70. ``tails`` > 1 narrows the error level to level/tails (Bonferroni).
     """
     error = (1 - level) / tails
     draws = draws[np.isfinite(draws)]
-    low, high = np.quantile(draws, [error / 2, 1 - error / 2]) if len(draws) else (0.0, 1.0)
-    floor = zero_bound(clusters, 1 - error)
-    low, high = min(float(low), 1 - floor, value), max(float(high), floor, value)
+    if not len(draws):
+        return Estimate(value, 0.0, 1.0, n, clusters, method, level)
+    low, high = np.quantile(draws, [error / 2, 1 - error / 2])
+    floor, spread = zero_bound(reach.units, 1 - error), float(draws.var())
+    least = 1 - _with_one_more(1 - value, spread, reach.down, error / 2)
+    most = _with_one_more(value, spread, reach.up, error / 2)
+    low, high = min(float(low), 1 - floor, least, value), max(float(high), floor, most, value)
     return Estimate(value, max(low, 0.0), min(high, 1.0), n, clusters, method, level)
+
+
+def _with_one_more(rate: float, spread: float, share: float, error: float) -> float:
+    """Upper end of the beta distribution with the mean and the variance of the rate with one
+    more success, which is ``share`` of all.
+
+    Where n equal people succeed wholly or not at all, this is Clopper and Pearson's end.
+    """
+    from scipy.special import betaincinv  # slow to import, and needed late
+
+    if rate >= 1:
+        return 1.0
+    mean = (rate + share) / (1 + share)
+    variance = (spread + share**2 * (1 - rate)) / ((1 + share) ** 2 * (1 + 2 * share))
+    size = max(mean * (1 - mean) / variance - 1, 1e-3)
+    return float(betaincinv(mean * size, (1 - mean) * size, 1 - error))
 
 
 def unknown(reason: str, n: int = 0, clusters: int = 0, level: float = 0.95) -> Estimate:
@@ -188,12 +256,19 @@ def pauc_draws(
     at 0: TAR is taken as constant from one step to the next.
     """
     out = np.empty(len(weights))
-    ends = np.append(steps[1:], len(labels)) - 1
     for b, (w, budget) in enumerate(zip(weights, budgets, strict=True)):
-        reached = np.cumsum(w[labels[:, 0]] * w[labels[:, 1]])[ends]
-        reach = np.minimum(reached, budget)
-        share = np.diff(reach, prepend=0.0)
         with np.errstate(invalid="ignore", divide="ignore"):
-            tar = (w @ accepted) / (w @ pairs)
-            out[b] = (share @ tar + (budget - reach[-1]) * tar[-1]) / budget
+            out[b] = step_shares(labels, steps, w, budget) @ ((w @ accepted) / (w @ pairs))
     return out
+
+
+def step_shares(
+    labels: NDArray[Any], steps: NDArray[np.integer[Any]], w: Weights, budget: float
+) -> NDArray[np.float64]:
+    """Share of the first ``budget`` impostors that lies in each step; what the tail does not
+    reach belongs to the last."""
+    ends = np.append(steps[1:], len(labels)) - 1
+    reached = np.minimum(np.cumsum(w[labels[:, 0]] * w[labels[:, 1]])[ends], budget)
+    share = np.diff(reached, prepend=0.0)
+    share[-1] += budget - reached[-1]
+    return np.asarray(share / budget)

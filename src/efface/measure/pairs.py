@@ -1,7 +1,7 @@
 """All pairs of unit vectors, exactly, in bounded memory: one engine scores every attack.
 
 Blocks of the inner-product matrix are made, counted and forgotten. What stays is small and
-mergeable: a histogram on a fixed score grid, the largest impostor scores with the two people
+mergeable: a histogram on the score grid, the largest impostor scores with the two people
 each came from, and how often each two people were confused above a threshold.
 """
 
@@ -14,13 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from efface.measure.score_grid import SIZE, count_on_grid
 from efface.measure.tails import Tail
 
-BINS = 8192
-"""Grid steps per unit of score."""
-_NUDGE = 1 / 32
-_OFFSET = BINS + 1
-_SIZE = 2 * BINS + 3
 _SLAB = 1 << 17
 _BLOCK = 2048
 _MATED_CHUNK = 1 << 22
@@ -28,6 +24,8 @@ _MATED_CHUNK = 1 << 22
 Progress = Callable[[int, int], None]
 Counts = NDArray[np.int64]
 Labels = NDArray[np.int32]
+Tile = tuple[NDArray[np.float32], Labels]
+"""Consecutive rows, sorted by person, and their codes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,15 +56,6 @@ class MatedScores:
     histogram: Counts
 
 
-def grid() -> NDArray[np.float64]:
-    """Ascending score thresholds of the histogram's lower bin edges.
-
-    They lie 1/32 of a step below the multiples of 1/8192: equal vectors score 1 up to rounding,
-    and both sides of 1 have to fall into one bin.
-    """
-    return (np.arange(_SIZE) - _OFFSET - _NUDGE) / BINS
-
-
 def rounding(dim: int) -> float:
     """How far apart two float32 scores of one and the same pair may lie.
 
@@ -74,11 +63,6 @@ def rounding(dim: int) -> float:
     vector, mated and impostor scores are equal but for that, and must not be told apart by it.
     """
     return float(np.finfo(np.float32).eps) * (4 + dim / 16)
-
-
-def at_least(histogram: Counts) -> Counts:
-    """Number of scores >= each threshold of the grid."""
-    return np.asarray(np.cumsum(histogram[::-1])[::-1])
 
 
 def impostor_scores(
@@ -99,19 +83,38 @@ def impostor_scores(
     codes = np.ascontiguousarray(person[order], dtype=np.int32)
     rows = np.ascontiguousarray(vectors[order], dtype=np.float32)
     ledger = Ledger(keep, above, int(codes[-1]) + 1)
-    starts = range(0, len(rows), block)
-    buffer = np.empty(min(block, len(rows)) ** 2, np.float32)
-    done, todo = 0, len(starts) * (len(starts) + 1) // 2
-    for i in starts:
-        for j in range(i, len(rows), block):
-            a, b = rows[i : i + block], rows[j : j + block]
+    score_tile(ledger, (rows, codes), None, block=block, progress=progress)
+    return ledger.close()
+
+
+def score_tile(
+    ledger: Ledger,
+    left: Tile,
+    right: Tile | None,
+    *,
+    block: int = _BLOCK,
+    progress: Progress | None = None,
+) -> None:
+    """Score the rows of ``left`` against those of ``right``, or with None against each other.
+
+    Rows are float32 and sorted by person over both. Blocks that begin at multiples of ``block``
+    of all rows have the same bits in whatever tile they lie.
+    """
+    (a_rows, a_codes), (b_rows, b_codes) = left, right or left
+    first = range(0, len(a_rows), block)
+    buffer = np.empty(min(block, len(a_rows)) * min(block, len(b_rows)), np.float32)
+    done, todo = 0, len(first) * len(range(0, len(b_rows), block))
+    todo = todo if right else len(first) * (len(first) + 1) // 2
+    for i in first:
+        for j in range(0 if right else i, len(b_rows), block):
+            a, b = a_rows[i : i + block], b_rows[j : j + block]
             scores = buffer[: len(a) * len(b)].reshape(len(a), len(b))
             np.matmul(a, b.T, out=scores)
-            ledger.take(scores, codes[i : i + block], codes[j : j + block], same=i == j)
+            same = right is None and i == j
+            ledger.take(scores, a_codes[i : i + block], b_codes[j : j + block], same=same)
             done += 1
             if progress is not None:
                 progress(done, todo)
-    return ledger.close()
 
 
 def mated_scores(
@@ -122,7 +125,7 @@ def mated_scores(
     ladder = np.asarray(thresholds, dtype=np.float32)
     pairs = np.zeros(people, np.int64)
     accepted = np.zeros((people, len(ladder)), np.int64)
-    histogram = np.zeros(_SIZE, np.int64)
+    histogram = np.zeros(SIZE, np.int64)
     for codes, scores in _mated_blocks(vectors, person):
         count_on_grid(scores.ravel(), histogram)
         pairs[codes] += scores.shape[1]
@@ -130,15 +133,6 @@ def mated_scores(
         for code, row in zip(codes, scores, strict=True):
             accepted[code] += len(row) - np.searchsorted(row, ladder, side="right")
     return MatedScores(pairs, accepted, histogram)
-
-
-def count_on_grid(scores: NDArray[np.float32], histogram: Counts) -> None:
-    """Add float32 scores to the grid histogram; all bins are positive, so a cast is a floor."""
-    for start in range(0, len(scores), _SLAB):
-        bins = scores[start : start + _SLAB] * np.float32(BINS)
-        bins += np.float32(_OFFSET + _NUDGE)
-        np.clip(bins, 0, _SIZE - 1, out=bins)
-        histogram += np.bincount(bins.astype(np.int64), minlength=_SIZE)
 
 
 def _mated_blocks(
@@ -177,14 +171,14 @@ def _large_person(
 
 
 class Ledger:
-    """Running account of impostor scores."""
+    """Running account of impostor scores, of all or of a share that is merged with others."""
 
-    def __init__(self, keep: int, above: float | None, people: int) -> None:
-        self.tail = Tail(keep, labelled=True) if keep else None
+    def __init__(self, keep: int, above: float | None, people: int, floor: float = -np.inf) -> None:
+        self.tail = Tail(keep, labelled=True, floor=floor) if keep else None
         self.above = None if above is None else np.float32(above)
         self.people = people
         self.total = 0
-        self.histogram = np.zeros(_SIZE, np.int64)
+        self.histogram = np.zeros(SIZE, np.int64)
         self.keys: list[NDArray[np.int64]] = []
         self.counts: list[Counts] = []
         self.waiting = 0
@@ -249,6 +243,20 @@ class Ledger:
         keys, inverse = np.unique(np.concatenate(self.keys), return_inverse=True)
         counts = np.bincount(inverse, weights=np.concatenate(self.counts)).astype(np.int64)
         self.keys, self.counts, self.waiting = [keys], [counts], 0
+
+    def merge(self, share: ImpostorScores) -> Ledger:
+        """Take in the account of other pairs, in any order."""
+        self.total += share.total
+        self.histogram += share.histogram
+        if self.tail is not None and share.tail is not None:
+            self.tail.merge(share.tail)
+        found = share.confusions
+        self.keys.append(found.left * self.people + found.right)
+        self.counts.append(found.count)
+        self.waiting += len(found.count)
+        if self.waiting > _MATED_CHUNK:
+            self._coalesce()
+        return self
 
     def close(self) -> ImpostorScores:
         self._coalesce()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,17 +39,23 @@ class Tail:
     """Keeps the ``keep`` largest scores seen, in ``dtype``, with two integer labels each if given.
 
     Among equal scores at the cut the smallest labels stay, so the content does not depend on
-    the order of arrival.
+    the order of arrival. ``floor`` is for who knows already that scores below it cannot stay.
     """
 
-    def __init__(self, keep: int, labelled: bool = False, dtype: type = np.float32) -> None:
+    def __init__(
+        self,
+        keep: int,
+        labelled: bool = False,
+        dtype: type = np.float32,
+        floor: float = -np.inf,
+    ) -> None:
         if keep < 1:
             raise DataError(f"a tail keeps at least one score, not {keep}")
         self.keep = keep
         self.labelled = labelled
         self.seen = 0
         self.dtype = np.dtype(dtype)
-        self._floor = self.dtype.type(-np.inf)
+        self._floor = self.dtype.type(floor)
         self._scores: list[NDArray[Any]] = []
         self._labels: list[NDArray[np.int32]] = []
         self._held = 0
@@ -84,6 +90,11 @@ class Tail:
         self.seen += other.seen
         for scores, labels in zip(other._scores, other._labels, strict=True):
             self.add(scores, labels if self.labelled else None)
+        return self
+
+    def settle(self) -> Self:
+        """Let go of all that cannot stay: before it travels, and for the best ``floor``."""
+        self._shrink()
         return self
 
     def result(self) -> tuple[NDArray[Any], NDArray[np.int32]]:

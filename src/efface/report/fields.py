@@ -44,6 +44,10 @@ DESCRIPTIONS: dict[str, dict[str, str]] = {
         "identities_fitted": "People the protection was fitted on.",
         "digest": "SHA-256 of the fitted protection.",
         "energy": "Cumulative share of between-identity energy in the first 1, 2 … directions.",
+        "identities_recognised": "People a finished projector was fitted on that were found in "
+        "these data and kept out of the test; null if it was fitted in this audit.",
+        "unseen": "Whether the people tested are new to the protection: shown, vouched (the user "
+        "says so) or not shown.",
         "warnings": "What the protection warned of while it was fitted or applied.",
     },
     "Worst": {
@@ -138,6 +142,7 @@ DESCRIPTIONS: dict[str, dict[str, str]] = {
         "cells": "Worst case for each pair of fitted-on and tested-on.",
         "cosines": "Cosines of all principal angles between the identity subspaces, descending.",
         "random_cosines": "The same for two random subspaces of these ranks, on average.",
+        "note": "Which attackers played, and who is in both datasets.",
     },
     "TransferCell": {
         "fitted_on": "Dataset the eraser was fitted on; null for raw vectors.",

@@ -23,6 +23,8 @@ class Ruling:
     release: str
     worst: Worst
     outcome: Outcome
+    unproven: bool = False
+    """The people tested may be among those that the projector was fitted on."""
 
 
 def verdict(
@@ -32,7 +34,7 @@ def verdict(
     far: float,
 ) -> Verdict:
     """Hold the worst case of every deciding release against the limit (P10)."""
-    _check(limit, far)
+    check_limits(limit, far)
     rulings = rule(worst_cases, releases, limit)
     ruling = decisive(rulings)
     if ruling is None:
@@ -42,7 +44,9 @@ def verdict(
     raw = next((r.name for r in releases if r.protection is None), None)
     before = next((w for w in worst_cases if w.release == raw and raw != ruling.release), None)
     others = [(r.release, r.outcome) for r in rulings if r is not ruling]
-    story = sentences.Story(ruling.worst, ruling.outcome, limit, far, before, others)
+    story = sentences.Story(
+        ruling.worst, ruling.outcome, limit, far, before, others, ruling.unproven
+    )
     return Verdict(
         outcome=ruling.outcome,
         limit=limit,
@@ -63,10 +67,14 @@ def rule(
 ) -> list[Ruling]:
     """The outcome of every deciding release; one without a worst case was not measured."""
     known = {w.release: w for w in worst_cases}
+    unproven = {r.name for r in releases if r.unseen == "not shown"}
     rulings = []
     for name in deciding(releases):
         worst = known.get(name) or _unmeasured(name)
-        rulings.append(Ruling(name, worst, outcome(worst, limit)))
+        found = outcome(worst, limit)
+        if found == "pass" and name in unproven:
+            found = "inconclusive"
+        rulings.append(Ruling(name, worst, found, name in unproven))
     return rulings
 
 
@@ -117,7 +125,8 @@ def _unmeasured(release: str) -> Worst:
     )
 
 
-def _check(limit: float | None, far: float) -> None:
+def check_limits(limit: float | None, far: float) -> None:
+    """Refuse a gate or an operating point that is no share, before any work is done for it."""
     if limit is not None and not (math.isfinite(limit) and 0 <= limit <= 1):
         raise PlanError(
             f"the limit (--fail-above) is {limit}: give a share between 0 and 1, "

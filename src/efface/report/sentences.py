@@ -28,6 +28,7 @@ LEADS = {
     "inconclusive": "Inconclusive",
     "not applicable": "No limit was set",
 }
+_MAYBE_KNOWN = "the people tested may be among those the projector was fitted on"
 _LEARNT = {
     "parrot": "It had learned from vectors protected in the same way.",
     "naive": "It had learned from unprotected vectors.",
@@ -45,6 +46,8 @@ class Story:
     before: Worst | None
     """The worst case of the raw vectors; None where the raw vectors themselves decide."""
     others: list[tuple[str, Outcome]]
+    unproven: bool = False
+    """The people tested may be among those that the projector was fitted on."""
 
     @property
     def still(self) -> str:
@@ -64,6 +67,8 @@ def headline(story: Story) -> str:
         limit = f"the limit is {exactly(story.limit)}"
         if high is None:
             return f"{lead}: {linked}, but how far off that may be is not known; {limit}."
+        if high <= story.limit:
+            return f"{lead}: {linked}, but {_MAYBE_KNOWN}; {limit}."
         return f"{lead}: {linked}, but it may be as many as {at_most(high)}; {limit}."
     return f"{lead}: {linked}."
 
@@ -149,6 +154,9 @@ def _against_limit(story: Story) -> list[str]:
         return [f"{start}; the whole interval lies at or below it."]
     if high is None:
         return [f"{start}; without an interval it cannot be said that the figure stays below it."]
+    if high <= limit:
+        return [f"{start}; the interval lies at or below it, which proves nothing here: "
+                f"{_MAYBE_KNOWN}."]  # fmt: skip
     upper, bound = apart(high, limit)
     return [
         f"{start}; the figure is not above it but the interval reaches over it ({upper} against "

@@ -8,7 +8,9 @@ remembers it. So what a sink holds is always a run of parts from the first on, a
 run again after any kind of death, finishes the work: no row lost, doubled or left raw.
 
 Sources and sinks travel to workers: they pickle as what is needed to open the store again (paths,
-addresses), never as open handles. Open lazily and drop handles in ``__getstate__``.
+addresses), never as open handles. Open lazily and drop handles in ``__getstate__``. One that only
+one process may open at a time says so with an attribute ``local_only`` that is true; the work is
+then done in the driving process.
 """
 
 from __future__ import annotations
@@ -81,6 +83,8 @@ class Done:
     """SHA-256 of the vectors as read, in the stored type; rows without a vector left out."""
     after: str
     """SHA-256 of the vectors as written, in the stored type; the same rows."""
+    nulls: int = 0
+    """Rows of the target that were kept without a vector."""
 
 
 @runtime_checkable
@@ -145,7 +149,8 @@ class Sink(Protocol):
         ...
 
     def finish(self) -> None:
-        """Check that every part is there, then show the store under its name, at once."""
+        """Check that every part is there, then show the store under its name, at once. On a
+        finished store, as after a death right here, it does nothing."""
         ...
 
     def written(self, part: Part, done: Done) -> NDArray[Any]:

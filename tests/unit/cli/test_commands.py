@@ -241,7 +241,7 @@ def test_the_paper_prints_its_tables_beside_ours(
         synthetic.second_dataset(world, seed=9).samples, tmp_path / "second.parquet", "person"
     )
     assert invoke([
-        "reproduce", "isp-cvpr2026", "--data", str(emb), "--data2", str(second), "--identity",
+        "reproduce", "isp-cvpr2026", "--data", str(emb), "--data", str(second), "--identity",
         "person", "--table", "1", "--table", "5", "--rank", "8", "--bootstrap", "300", "--json",
     ]) == 0  # fmt: skip
     tables = json.loads(capsys.readouterr().out)

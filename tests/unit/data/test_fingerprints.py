@@ -6,14 +6,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from efface.data.fingerprint import identity_fingerprints, overlap, row_fingerprints
+from efface import fingerprint
+from efface.data.fingerprint import (
+    identity_fingerprints,
+    overlap,
+    recognise,
+    row_fingerprints,
+)
 from efface.data.readers import load
-from efface.data.samples import samples
+from efface.data.samples import curate, samples
 from efface.data.synthetic import embedding_world
 from efface.types import Samples
 
-KNOWN = ["faa31f054873330a", "ff08fd803914e1ea", "efcaa53abd044b86"]
+KNOWN = ["dbbbb0c50333bf61", "bee9e65c9dadad74", "a5a471ed9f23badf"]
 DTYPES = ["float16", "float32", "float64"]
 
 
@@ -75,14 +83,18 @@ def test_known_values_hold_for_ever() -> None:
     vectors = np.array([[3.0, -1, 2, 5], [-2, 7, 1, -4], [1, 1, 1, 2]])
     made = samples(vectors, ["a", "b", "b"])
     assert [f"{n:016x}" for n in row_fingerprints(made).tolist()] == KNOWN
-    assert identity_fingerprints(made) == {0: KNOWN[0], 1: min(KNOWN[1:])}
+    assert identity_fingerprints(made) == {0: KNOWN[0], 1: ".".join(sorted(KNOWN[1:]))}
 
 
 def test_identities_have_one_fingerprint_from_vectors_alone() -> None:
     world = embedding_world(people=50, images=6, dim=32, rank=8, context_rank=8).samples
     prints = identity_fingerprints(world)
     assert set(prints) == set(world.people.tolist())
-    assert all(len(p) == 16 and int(p, 16) >= 0 for p in prints.values())
+    for text in prints.values():
+        rows = text.split(".")
+        assert len(rows) == 6
+        assert rows == sorted(set(rows))
+        assert all(len(row) == 16 and int(row, 16) >= 0 for row in rows)
     assert len(set(prints.values())) == 50
     order = np.random.default_rng(0).permutation(len(world))
     renamed = samples(world.data[order], [f"x{99 - code}" for code in world.identity[order]])
@@ -97,7 +109,7 @@ def test_people_are_recognised_under_other_names_and_with_more_images(form: str)
     world = embedding_world(people=60, images=8, dim=48, rank=8, context_rank=8).samples
     seen = world.take(np.flatnonzero((world.identity < 20) & (np.arange(len(world)) % 8 < 5)))
     prints = list(identity_fingerprints(seen).values())
-    numbers = [int(p, 16) for p in prints]
+    numbers = [int(row, 16) for text in prints for row in text.split(".")]
     known = {
         "digits": prints,
         "numbers": numbers,
@@ -116,6 +128,66 @@ def test_strangers_are_not_recognised() -> None:
     assert overlap(world.samples, known).tolist() == list(range(100))
     assert overlap(other.samples, known).tolist() == []
     assert overlap(world.samples, []).tolist() == []
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(1, 30))
+def test_parts_in_any_order_make_the_fingerprints_of_the_whole(
+    seed: int, parts: int, images: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    identity = np.repeat(np.arange(4), images)
+    numbers = rng.integers(0, 3 * images, len(identity)).astype(np.uint64)  # with repeats
+    found: dict[int, str] = {}
+    for rows in np.array_split(rng.permutation(len(identity)), parts):
+        for code, text in fingerprint.of_people(numbers[rows], identity[rows]).items():
+            found[code] = fingerprint.merged(found.get(code, ""), text)
+    expected = {
+        code: ".".join(f"{n:016x}" for n in sorted(set(numbers[identity == code].tolist()))[:8])
+        for code in range(4)
+    }
+    assert found == expected == fingerprint.of_people(numbers, identity)
+
+
+@pytest.mark.parametrize("images", [5, 8, 10])
+def test_people_are_recognised_in_a_selection_of_their_images(images: int) -> None:
+    """Fitted on all of 20 images; the file has a few of them, and never all that are kept."""
+    world = embedding_world(people=60, images=20, dim=48, rank=8, context_rank=8).samples
+    fitted = world.take(np.flatnonzero(world.identity < 25))
+    met = recognise(world, tuple(identity_fingerprints(fitted).values()))
+    np.testing.assert_array_equal(met.codes, np.arange(25))
+    assert met.found == 25
+    # In a selection: those of whom it holds one of the kept rows, and nobody else.
+    few = curate(world, images, seed=3)
+    kept = recognise(few, tuple(identity_fingerprints(fitted).values()))
+    assert set(kept.codes.tolist()) <= set(range(25))
+    assert 20 <= kept.found == len(kept.codes)
+
+
+def test_two_names_of_one_person_are_both_found_and_count_once() -> None:
+    world = embedding_world(people=6, images=4, dim=16, rank=4, context_rank=4).samples
+    people = tuple(identity_fingerprints(world).values())
+    names = np.where(np.arange(len(world)) % 2, "even", "odd").astype(object) + "-"
+    twice = samples(world.data, [f"{n}{c}" for n, c in zip(names, world.identity, strict=True)])
+    met = recognise(twice, people)
+    assert (len(met.codes), met.found) == (12, 6)
+    assert recognise(twice, ()).found == 0
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-3, 1e200])
+def test_vectors_of_any_length_have_the_fingerprint_of_their_direction(scale: float) -> None:
+    vectors = crowd(500, 32)
+    same = fingerprint.of_rows(vectors * scale) == row_fingerprints(stored_as(vectors, "float64"))
+    assert same.mean() >= 0.99
+
+
+def test_a_large_crowd_keeps_fewer_rows_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    people = [".".join(f"{8 * i + k:016x}" for k in range(8)) for i in range(40)]
+    assert fingerprint.kept(people[::-1]) == tuple(people)
+    monkeypatch.setattr(fingerprint, "MOST", 100)
+    assert fingerprint.kept(people) == tuple(p[:33] for p in people)  # two rows each
+    monkeypatch.setattr(fingerprint, "MOST", 10)
+    assert fingerprint.kept(people) == tuple(p[:16] for p in people)
 
 
 @pytest.mark.shared

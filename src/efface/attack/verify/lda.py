@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from efface.attack.verify.comparison import class_sums, linear_claim
+from efface.attack.verify.params import chosen, positive
 from efface.registry import register
 from efface.results import Card, Scalar, Threat
 from efface.types import Claim, Release, Samples
@@ -44,6 +45,10 @@ class LDA:
     weighing: Weighing | None = None
     min_images: ClassVar[int] = 2
     state_: _State | None = field(default=None, repr=False)
+
+    def check(self) -> None:
+        positive("lda", "shrinkages", self.shrinkages)
+        chosen("lda", "weighings", self.weighings, ("whiten", "plda"))
 
     def fit(self, shadow: Samples, threat: Threat, rng: np.random.Generator) -> Self:
         x = shadow.data.astype(np.float64)

@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from efface.attack.verify.comparison import unit_claim
 from efface.attack.verify.lda import LDA
+from efface.attack.verify.params import positive
 from efface.registry import register
 from efface.results import Card, Scalar, Threat
 from efface.types import Claim, Release, Samples
@@ -62,6 +63,14 @@ class MLP:
     metrics_: tuple[LDA, ...] = field(default=(), repr=False)
 
     paper_params: ClassVar[dict[str, Any]] = {"whitenings": (0.0,)}
+
+    def check(self) -> None:
+        whole = {n: (getattr(self, n),) for n in ("steps", "batch", "checkpoints")}
+        for name, values in {**whole, "hidden": self.hidden}.items():
+            positive("mlp", name, values, whole=True)
+        positive("mlp", "rate", (self.rate,))
+        positive("mlp", "decay", (self.decay,), zero=True)
+        positive("mlp", "whitenings", self.whitenings, zero=True)
 
     def fit(self, shadow: Samples, threat: Threat, rng: np.random.Generator) -> Self:
         x = shadow.data.astype(np.float64)

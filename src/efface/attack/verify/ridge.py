@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from efface.attack.verify.comparison import class_sums, linear_claim
+from efface.attack.verify.params import positive
 from efface.registry import register
 from efface.results import Card, Scalar, Threat
 from efface.types import Claim, Codes, Release, Samples
@@ -39,6 +40,9 @@ class Ridge:
     paper_params: ClassVar[dict[str, Any]] = {"alphas": (1e-3, 1e-2, 1e-1, 1.0, 10.0)}
     mean_: Matrix | None = field(default=None, repr=False)
     path_: _Path | None = field(default=None, repr=False)
+
+    def check(self) -> None:
+        positive("ridge", "alphas", self.alphas)
 
     def fit(self, shadow: Samples, threat: Threat, rng: np.random.Generator) -> Self:
         x = shadow.data.astype(np.float64)

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from efface import fingerprint
 from efface.errors import DataError, EffaceWarning, EraserError, PlanError
 from efface.protect.linear.eraser import LinearEraser
 from efface.protect.linear.moments import Matrix, Moments, identity_codes
@@ -39,7 +41,8 @@ class LinearProtection(ABC):
     ``fit`` takes Samples, or vectors with one label per row. ``rank="auto"`` takes the smallest
     rank that covers ``coverage`` of the between-identity energy (0.9 when None; an audit takes
     None as leave to choose by its privacy target, P6). ``dtype`` is what ships: a release is
-    measured in it. ``keep_moments`` leaves the moments in ``moments_``.
+    measured in it. ``keep_moments`` leaves the moments in ``moments_``. The eraser carries
+    fingerprints of the people it has seen, so that an audit keeps them out of its test.
     """
 
     rank: Rank = None
@@ -52,6 +55,7 @@ class LinearProtection(ABC):
 
     eraser_: LinearEraser = field(init=False, repr=False)
     moments_: Moments = field(init=False, repr=False)
+    prints_: dict[Any, str] = field(init=False, repr=False)
     variance_kept_: float = field(init=False, repr=False)
     n_features_in_: int = field(init=False, repr=False)
 
@@ -84,8 +88,9 @@ class LinearProtection(ABC):
         moments = Moments(samples.dim, second=second, normalise=self.normalise)
         moments.update(samples.data, samples.identity, dtype=samples.stored_dtype)
         scatter = moments.covariance if second else _probe(samples, self.normalise)
-        self._keep(moments)
-        return self._finish(moments, scatter, samples.digest())
+        prints = _prints(samples)
+        self._keep(moments, prints)
+        return self._finish(moments, scatter, samples.digest(), prints.values())
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Add a batch; the eraser is solved when it is next asked for.
@@ -96,17 +101,23 @@ class LinearProtection(ABC):
         samples = X if isinstance(X, Samples) else _samples(X, y)
         if "moments_" not in vars(self):
             self.moments_ = Moments(samples.dim, second=True, normalise=self.normalise)
+            self.prints_ = {}
         people = samples.names[samples.identity]
         self.moments_.update(samples.data, people, dtype=samples.stored_dtype)
+        for name, made in _prints(samples).items():
+            self.prints_[name] = fingerprint.merged(self.prints_.get(name, ""), made)
         vars(self).pop("eraser_", None)
         vars(self).pop("variance_kept_", None)
         return self
 
-    def fit_moments(self, moments: Moments, *, digest: str = "") -> Self:
+    def fit_moments(
+        self, moments: Moments, *, digest: str = "", fingerprints: Iterable[str] = ()
+    ) -> Self:
         """Learn from moments gathered elsewhere: shards, a stream, another process.
 
         Without a covariance in them, the variance left is judged as if the variance within
-        identities were the same in every direction.
+        identities were the same in every direction. Moments hold no rows: ``fingerprints`` of the
+        people have to be made where the rows are, or no audit can know who was fitted.
         """
         self._check_params()
         if moments.normalise != self.normalise:
@@ -114,15 +125,19 @@ class LinearProtection(ABC):
                 f"the moments were gathered with normalise={moments.normalise}, the eraser has "
                 f"normalise={self.normalise}: give both the same"
             )
-        self._keep(moments)
-        return self._finish(moments, moments.covariance if moments.second else None, digest)
+        self._keep(moments, {})
+        scatter = moments.covariance if moments.second else None
+        return self._finish(moments, scatter, digest, fingerprints)
 
-    def _keep(self, moments: Moments) -> None:
+    def _keep(self, moments: Moments, prints: Mapping[Any, str]) -> None:
         vars(self).pop("moments_", None)
+        vars(self).pop("prints_", None)
         if self.keep_moments:
-            self.moments_ = moments
+            self.moments_, self.prints_ = moments, dict(prints)
 
-    def _finish(self, moments: Moments, scatter: Matrix | None, digest: str) -> Self:
+    def _finish(
+        self, moments: Moments, scatter: Matrix | None, digest: str, prints: Iterable[str]
+    ) -> Self:
         if moments.people < 2:
             raise DataError(
                 f"{moments.people} identity in the data to fit on: an eraser needs at least two "
@@ -141,6 +156,7 @@ class LinearProtection(ABC):
             identities=moments.people,
             rows=moments.rows,
             fit_digest=digest,
+            fingerprints=fingerprint.kept(prints),
             warnings=notes,
         )
         self.variance_kept_ = kept
@@ -207,7 +223,8 @@ class LinearProtection(ABC):
         """Solve a stream on demand, and answer an unfitted eraser with what to do."""
         if name in ("eraser_", "variance_kept_") and "moments_" in vars(self):
             moments = vars(self)["moments_"]
-            self._finish(moments, moments.covariance, "")
+            prints = vars(self).get("prints_", {})
+            self._finish(moments, moments.covariance, "", prints.values())
             return vars(self)[name]
         if name in ("eraser_", "variance_kept_", "moments_", "n_features_in_"):
             raise NotFitted(f"this {type(self).__name__} is not fitted yet: call fit() first")
@@ -232,6 +249,12 @@ def _samples(X: Any, y: Any) -> Samples:
     names = np.empty(len(labels), object)
     names[:] = labels
     return Samples(x, codes, names, dataset="X", stored_dtype=str(x.dtype))
+
+
+def _prints(samples: Samples) -> dict[Any, str]:
+    """Name of everybody in the samples -> fingerprint."""
+    made = fingerprint.of_people(fingerprint.of_rows(samples.data), samples.identity)
+    return {samples.names[code]: text for code, text in made.items()}
 
 
 def _plain(params: dict[str, Any]) -> dict[str, Any]:

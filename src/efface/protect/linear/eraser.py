@@ -102,19 +102,23 @@ class LinearEraser:
     def _transform(self, x: NDArray[Any], out: NDArray[Any], start: int) -> None:
         """One block. P(x / |x|) points where P x does, so rows come to unit length only once."""
         y = x.astype(np.float64)
-        oblique = self.dual is not None or self.mean is not None
-        before = _squares(y) if oblique or not self.normalise else None
-        lengths = np.sqrt(before) if before is not None and self.normalise else np.ones(len(y))
-        removed = self._erase(y, lengths)
-        after = _squares(y)
-        if before is None:
-            before = after + _squares(removed)
+        with np.errstate(invalid="ignore", over="ignore"):  # such rows are refused by name
+            before, after = self._measured(y)
         if self.normalise:
             _refuse_empty(before, after, start, _residue(x.dtype))
             np.multiply(y, 1 / np.sqrt(after)[:, None], out=out, casting="same_kind")
         else:
             _refuse_empty(np.ones(len(y)), after, start, -1.0)
             out[...] = y
+
+    def _measured(self, y: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Erases in place; squared lengths of the rows before and after."""
+        oblique = self.dual is not None or self.mean is not None
+        before = _squares(y) if oblique or not self.normalise else None
+        lengths = np.sqrt(before) if before is not None and self.normalise else np.ones(len(y))
+        removed = self._erase(y, lengths)
+        after = _squares(y)
+        return (after + _squares(removed) if before is None else before), after
 
     def _erase(self, y: NDArray[np.float64], lengths: NDArray[np.float64]) -> NDArray[np.float64]:
         """y -= A B'(y - lengths x mean), in place; gives what was taken off, in coefficients."""

@@ -1,0 +1,102 @@
+"""Whom a finished projector was fitted on, as far as these data show: they are not to be tested."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from efface.data.fingerprint import recognise
+from efface.errors import DataError
+from efface.protect.linear.stored import Stored
+from efface.results import Novelty
+from efface.types import Codes, Protection, Samples
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The people one projector was fitted on: how many, and how many of them are in these data."""
+
+    fitted: int
+    marked: int
+    """Those whose fingerprints the projector carries."""
+    found: int
+    vouched: bool = False
+
+    @property
+    def novelty(self) -> Novelty:
+        """Are the people tested new to the projector? Part of the people found means that others
+        of them may be here unrecognised."""
+        if 0 < self.fitted <= self.marked and self.found in (0, self.marked):
+            return "shown"
+        return "vouched" if self.vouched else "not shown"
+
+    def sentence(self, name: str) -> str:
+        """For the report. ``name`` is that of the release."""
+        return f"{name}: {self._finding()} {self._doubt()}".strip()
+
+    def _finding(self) -> str:
+        if self.marked < max(self.fitted, 1):
+            people = f"{self.fitted:,} people" if self.fitted else "people"
+            return (
+                f"the projector carries fingerprints of {self.marked:,} of the {people} it was "
+                f"fitted on; {self.found:,} of them were recognised and kept out of the test."
+            )
+        if self.found == 0:
+            return (
+                f"recognised 0 of {self.marked:,} people this projector was fitted on. People are "
+                "recognised by the content of their vectors: pictures taken or embedded anew "
+                "are not."
+            )
+        return (
+            f"recognised {self.found:,} of {self.marked:,} people this projector was fitted on; "
+            "they were kept out of the test."
+        )
+
+    def _doubt(self) -> str:
+        if self.novelty == "shown":
+            return ""
+        if self.vouched:
+            return "That the people tested are new to it is what the user vouched for."
+        return (
+            "So it cannot be shown that the people tested are new to it. Audit the data it was "
+            "fitted on as they were, or vouch for other people with --unseen."
+        )
+
+
+def look(
+    samples: Samples, protections: Sequence[Protection], whole: Samples | None, vouched: bool
+) -> tuple[Codes, list[Seen | None]]:
+    """Codes of everybody that a finished projector has seen, and what is known for each one.
+
+    ``whole`` are the samples from which these were drawn: one row of a person is enough, whether
+    it was kept or not.
+    """
+    codes: list[Codes] = [np.zeros(0, np.int64)]
+    seen: list[Seen | None] = []
+    for protection in protections:
+        if not isinstance(protection, Stored):
+            seen.append(None)
+            continue
+        eraser, table = protection.eraser, samples if whole is None else whole
+        _refuse_own_data(eraser.fit_digest, samples, table)
+        met = recognise(table, eraser.fingerprints)
+        codes.append(_here(met.codes, table, samples))
+        marked = len(eraser.fingerprints)
+        seen.append(Seen(max(eraser.identities, marked), marked, met.found, vouched))
+    return np.unique(np.concatenate(codes)), seen
+
+
+def _refuse_own_data(fit_digest: str, samples: Samples, whole: Samples) -> None:
+    if fit_digest and fit_digest in (samples.digest(), whole.digest()):
+        raise DataError(
+            f"{samples.dataset}: the projector was fitted on exactly these vectors, so there is "
+            "nobody left to test it on: audit it on people it has not seen"
+        )
+
+
+def _here(codes: Codes, whole: Samples, samples: Samples) -> Codes:
+    """The same people among the samples: by name, as a selection may number them anew."""
+    names = {str(name) for name in whole.names[codes]}
+    return np.array([c for c in samples.people if str(samples.names[c]) in names], np.int64)

@@ -1,0 +1,1 @@
+"""The pieces of the Qdrant store: clients, points, and a new collection's making."""
