@@ -28,7 +28,7 @@ LEADS = {
     "inconclusive": "Inconclusive",
     "not applicable": "No limit was set",
 }
-_MAYBE_KNOWN = "the people tested may be among those the projector was fitted on"
+MAYBE_KNOWN = "the people tested may be among those the projector was fitted on"
 _LEARNT = {
     "parrot": "It had learned from vectors protected in the same way.",
     "naive": "It had learned from unprotected vectors.",
@@ -68,7 +68,7 @@ def headline(story: Story) -> str:
         if high is None:
             return f"{lead}: {linked}, but how far off that may be is not known; {limit}."
         if high <= story.limit:
-            return f"{lead}: {linked}, but {_MAYBE_KNOWN}; {limit}."
+            return f"{lead}: {linked}, but {MAYBE_KNOWN}; {limit}."
         return f"{lead}: {linked}, but it may be as many as {at_most(high)}; {limit}."
     return f"{lead}: {linked}."
 
@@ -156,7 +156,7 @@ def _against_limit(story: Story) -> list[str]:
         return [f"{start}; without an interval it cannot be said that the figure stays below it."]
     if high <= limit:
         return [f"{start}; the interval lies at or below it, which proves nothing here: "
-                f"{_MAYBE_KNOWN}."]  # fmt: skip
+                f"{MAYBE_KNOWN}."]  # fmt: skip
     upper, bound = apart(high, limit)
     return [
         f"{start}; the figure is not above it but the interval reaches over it ({upper} against "

@@ -80,9 +80,9 @@ class Done:
     rows: int
     """Rows in the target; fewer than were read where rows without a vector were dropped."""
     before: str
-    """SHA-256 of the vectors as read, in the stored type; rows without a vector left out."""
+    """BLAKE3 of the vectors as read, in the stored type; rows without a vector left out."""
     after: str
-    """SHA-256 of the vectors as written, in the stored type; the same rows."""
+    """BLAKE3 of the vectors as written, in the stored type; the same rows."""
     nulls: int = 0
     """Rows of the target that were kept without a vector."""
 

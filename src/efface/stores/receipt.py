@@ -54,7 +54,7 @@ class RowCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VectorDigests(msgspec.Struct, frozen=True, kw_only=True):
-    """SHA-256 over the SHA-256 of each part's vectors, in the order of the parts."""
+    """BLAKE3 over the BLAKE3 of each part's vectors, in the order of the parts."""
 
     before: str
     after: str

@@ -57,8 +57,8 @@ def tuned(members: dict[str, Attack], known: Samples) -> Fusion:
 
 
 def test_two_halves_link_more_than_either() -> None:
-    _, known, test = thirds(blobs(240, 6, 32, spread=1.2))
-    left, right = Columns(slice(0, 16)), Columns(slice(16, 32))
+    _, known, test = thirds(blobs(240, 6, 32, spread=0.9))
+    left, right = Columns(slice(0, 32, 2)), Columns(slice(1, 32, 2))
     fusion = tuned({"left": left, "right": right}, known)
     assert set(fusion.settings()) == {"left", "right"}
     alone = max(linked(a, test, known) for a in (left, right))

@@ -14,7 +14,7 @@ NASTY = (
     f"{SCRIPT}\"'&]]>--><svg onload=alert(1)>\u202egnp.\u2066\x00\x1b\ufffe{{{{7*7}}}}{{% raw %}}"
 )
 LONG = "W" * 10_000
-KEEP = {"schema", "outcome", "status", "knowledge", "pool", "mode", "axis", "measured_on"}
+KEEP = {"schema", "outcome", "status", "knowledge", "pool", "mode", "axis", "measured_on", "unseen"}
 
 
 def report() -> Report:

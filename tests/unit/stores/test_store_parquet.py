@@ -275,9 +275,10 @@ def test_a_later_part_of_nulls_only_and_one_that_is_dropped_whole(tmp_path: Path
 def test_a_full_disk_while_parts_are_joined(tmp_path: Path) -> None:
     """Each part still fits; the file that they become does not."""
     pq.write_table(table_of("list", "float64", 200, 70, 0.0, 1), tmp_path / "old.parquet")
-    with pytest.raises(
-        StoreError, match=r"new\.parquet: the disk .* is full .* same command again"
-    ), smallest_file(60_000):
+    with (
+        pytest.raises(StoreError, match=r"new\.parquet: the disk .* is full .* same command again"),
+        smallest_file(60_000),
+    ):
         run(tmp_path / "old.parquet", tmp_path / "new.parquet", part_rows=40)
     assert not (tmp_path / "new.parquet").exists()
     assert run(tmp_path / "old.parquet", tmp_path / "new.parquet", part_rows=40).rows.written == 200

@@ -17,10 +17,11 @@ from efface.stores.parquet_footer import parsed
 from efface.stores.parquet_levels import are_all, are_starts, level_bytes
 from efface.stores.thrift import Items, Reader, packed
 
+WIDE = st.integers(-(2**63), 2**63 - 1)
 NUMBERS = st.one_of(
     st.tuples(st.just(thrift.TRUE), st.booleans()),
     st.tuples(st.just(thrift.BYTE), st.integers(0, 255)),
-    st.tuples(st.sampled_from([thrift.I16, thrift.I32, thrift.I64]), st.integers(-(2**63), 2**63 - 1)),
+    st.tuples(st.sampled_from([thrift.I16, thrift.I32, thrift.I64]), WIDE),
     st.tuples(st.just(thrift.DOUBLE), st.floats(allow_nan=False)),
     st.tuples(st.just(thrift.BINARY), st.binary(max_size=40)),
 )  # fmt: skip
@@ -71,9 +72,10 @@ def test_cut_short_is_told(fields: Any, data: st.DataObject) -> None:
 @given(st.binary(max_size=200))
 def test_any_bytes_are_a_struct_or_an_error(data: bytes) -> None:
     try:
-        Reader(data).struct()
-    except ValueError as error:
-        assert str(error)
+        fields = Reader(data).struct()
+    except ValueError:
+        return
+    assert Reader(packed(fields)).struct() == fields
 
 
 @pytest.mark.parametrize(
@@ -126,5 +128,5 @@ def test_levels_of_whole_vectors(rows: int, dim: int, deepest: int) -> None:
     assert are_all(there, rows * dim, deepest)
     if dim > 1:
         assert not are_starts(starts, rows * dim, dim, 1)
-        assert not are_starts(starts, rows * dim, dim + 1, 0)
+        assert rows == 1 or not are_starts(starts, rows * dim, dim + 1, 0)
     assert not are_all(there, rows * dim, deepest + 1)
