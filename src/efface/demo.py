@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,10 +11,14 @@ import pyarrow.parquet as pq
 
 from efface import api
 from efface.data import synthetic
-from efface.data.apply import apply_file
 from efface.data.atomic import atomic_write
 from efface.export.safetensors import load_eraser, save_eraser
+from efface.protect.linear.eraser import LinearEraser
 from efface.results import Worst
+from efface.stores.address import parse
+from efface.stores.receipt import Receipt, default_path
+from efface.stores.run import Order
+from efface.stores.run import run as run_order
 from efface.types import Samples
 
 
@@ -34,8 +39,8 @@ def run(folder: Path, seed: int) -> Iterator[str]:
     )
 
     clean = folder / "embeddings-clean.parquet"
-    rows = apply_file(load_eraser(projector).transform, vectors, clean)
-    yield f"3. {rows:,} vectors went through it: {clean}"
+    receipt = _apply(load_eraser(projector), vectors, clean)
+    yield f"3. {receipt.rows.written:,} vectors went through it: {clean}"
 
     yield "4. every attacker on the vectors before and after ..."
     report = api.audit(
@@ -54,6 +59,14 @@ def run(folder: Path, seed: int) -> Iterator[str]:
     yield f"   after:  {_line(after)}"
     yield f"   {report.verdict.headline}"
     yield f"5. the report: {folder / 'report.html'}"
+
+
+def _apply(eraser: LinearEraser, vectors: Path, clean: Path) -> Receipt:
+    """What ``efface apply`` does; an earlier demo's file of that name makes way."""
+    for old in clean.parent.glob(f"{clean.name}*"):
+        shutil.rmtree(old) if old.is_dir() else old.unlink()
+    source, target = parse(str(vectors)), parse(str(clean))
+    return run_order(Order(source, target, default_path(target), workers=1), eraser)
 
 
 def _line(worst: Worst) -> str:

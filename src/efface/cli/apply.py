@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 @click.option("--receipt", type=click.Path(), help="Where the receipt goes; beside TARGET.")
 @click.option("--date", default="", help="Date to write into the receipt.")
 @click.option("--json", "as_json", is_flag=True, help="Print the receipt as JSON.")
+@options.quiet_warnings
 def apply(projector: str, store: str, **typed: Any) -> int:
     """Write STORE to a new TARGET with its vectors erased by PROJECTOR.
 

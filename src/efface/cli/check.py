@@ -31,6 +31,7 @@ from efface.cli import options
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the draw.")
 @click.option("--json", "as_json", is_flag=True, help="Print the check as JSON.")
+@options.quiet_warnings
 def check(store: str, projector: str, **typed: Any) -> int:
     """Say whether the vectors in STORE went through PROJECTOR, from a random sample.
 

@@ -25,6 +25,7 @@ FORMS = ("faiss", "onnx", "torch", "json", "npz")
 )
 @click.option("--encoder", type=click.Path(), help="onnx: put the eraser behind this encoder.")
 @click.option("--output", metavar="NAME", help="onnx: the encoder's output to erase.")
+@options.quiet_warnings
 def export(
     projector: str, form: str, out: str, compact: bool, encoder: str | None, output: str | None
 ) -> int:

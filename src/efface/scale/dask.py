@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from efface.errors import EffaceError, EffaceWarning, StoreError
@@ -46,21 +47,26 @@ class DaskRunner(Closing):
     """Runs tasks on the workers of a ``distributed.Client``, a few per worker thread at a time.
 
     Dask itself runs the tasks of a lost worker again; an item whose worker died more often than
-    ``distributed.scheduler.allowed-failures`` (3) ends the run with an error that names it. A
-    client that was passed in stays open; ``owned`` says to close it.
+    ``distributed.scheduler.allowed-failures`` (3) ends the run with an error that names it. So
+    does a cluster without any worker for ``patience`` seconds. A client that was passed in stays
+    open; ``owned`` says to close it.
     """
 
-    def __init__(self, client: Any, *, owned: bool = False) -> None:
+    def __init__(self, client: Any, *, patience: float = 600.0, owned: bool = False) -> None:
         need("distributed", "dask")
         self.client = client
+        self.patience = patience
         self._owned = owned
         self._numbers = count()
 
     @property
     def workers(self) -> int:
         """Threads of all workers there are now; clusters grow and shrink."""
+        return max(1, self._threads())
+
+    def _threads(self) -> int:
         with _reachable():
-            return max(1, int(sum(self.client.nthreads().values())))
+            return int(sum(self.client.nthreads().values()))
 
     def imap(self, task: Callable[[T], R], items: Sequence[T]) -> Iterator[tuple[int, R]]:
         name = f"efface-{self.client.id}-{next(self._numbers)}"
@@ -77,7 +83,7 @@ class DaskRunner(Closing):
         from efface.scale.carrier import work
 
         window = Window(len(items))
-        done: Any = need("distributed", "dask").as_completed(loop=self.client.loop)
+        done: SimpleQueue[Any] = SimpleQueue()
         while not window.finished:
             workers = self.workers
             while (index := window.start(workers)) is not None:
@@ -85,14 +91,29 @@ class DaskRunner(Closing):
                     work, name, items[index], key=f"{name}-{index}", pure=False
                 )
                 under_way[future] = index
-                done.add(future)
-            future = next(done)
+                future.add_done_callback(done.put)
+            future = self._next(done)
             index = under_way[future]
             result = _result(future, items[index])
             del under_way[future]
             future.release()
             window.done(index)
             yield index, result
+
+    def _next(self, done: SimpleQueue[Any]) -> Any:
+        """The next future that is done, unless nobody is there to do anything."""
+        look = min(5.0, self.patience / 4)
+        empty = 0.0
+        while True:
+            try:
+                return done.get(timeout=look)
+            except Empty:
+                empty = 0.0 if self._threads() else empty + look
+            if empty >= self.patience:
+                raise StoreError(
+                    f"the Dask cluster at {self.client.scheduler.address} has had no worker for "
+                    f"{self.patience:g} s: start some and run the same command again"
+                )
 
     def _forget(self, name: str, futures: list[Any]) -> None:
         """Nothing of the run stays on the cluster; a lost connection must not hide its cause."""

@@ -38,8 +38,8 @@ class Verified:
 
 
 def threshold_on(runner: Runner, sheet: Sheet, far: float) -> tuple[float | None, int, int]:
-    """(threshold, impostors allowed above it, impostor pairs): the smallest threshold at which at
-    most floor(FAR x pairs) are accepted; None if that is none."""
+    """(threshold, impostors allowed above it, impostor pairs): the smallest score at which at most
+    floor(FAR x pairs) are accepted, and by more than rounding; None if that number is zero."""
     sizes = np.bincount(sheet.person)
     total = (len(sheet.person) ** 2 - sum(int(n) ** 2 for n in sizes)) // 2
     k = allowed(far, total)
@@ -47,7 +47,7 @@ def threshold_on(runner: Runner, sheet: Sheet, far: float) -> tuple[float | None
         return None, k, total
     tail = impostor_scores_on(runner, sheet, keep=k + 1).tail
     scores = np.empty(0) if tail is None else tail.result()[0]
-    return float(scores[k]), k, total
+    return float(scores[k] + np.float32(rounding(sheet.dim))), k, total
 
 
 def verify_store(runner: Runner, calibration: Sheet, test: Sheet, far: float = 1e-3) -> Verified:
@@ -56,8 +56,7 @@ def verify_store(runner: Runner, calibration: Sheet, test: Sheet, far: float = 1
     Exact counts over all pairs, as the audit counts them; for an interval, audit a sample.
     """
     tau, k, total = threshold_on(runner, calibration, far)
-    # Above a threshold means by more than rounding, as for the judge.
-    above = np.inf if tau is None else float(np.float32(tau) + np.float32(rounding(test.dim)))
+    above = np.inf if tau is None else tau
     mated = mated_scores_on(runner, test, np.array([above]))
     found = impostor_scores_on(runner, test, above=above)
     return Verified(
