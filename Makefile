@@ -21,7 +21,7 @@ demo: .venv/core.stamp
 	@echo "The report is in $$(pwd)/demo: open report.html there."
 
 test: .venv/dev.stamp
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n logical --dist loadfile
 
 lint: .venv/dev.stamp
 	$(BIN)/python -m ruff check .

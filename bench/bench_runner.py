@@ -109,7 +109,7 @@ def start(stack: ExitStack) -> dict[str, Any]:
 
     cluster = stack.enter_context(
         LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None,
+            n_workers=2, threads_per_worker=1, dashboard_address=":0",
             silence_logs=logging.CRITICAL,
         )
     )  # fmt: skip

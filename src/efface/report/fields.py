@@ -57,6 +57,7 @@ DESCRIPTIONS: dict[str, dict[str, str]] = {
         "tar": "Its true accept rate; high end over all attackers, low end corrected for them.",
         "far": "The false accept rate it reached on test people.",
         "attackers": "Number of attackers the worst was taken over.",
+        "unmeasured": "Attackers for whom the data do not suffice: one might have been the worst.",
         "note": "Why there is no number, or what to know about it.",
     },
     "Measurement": {

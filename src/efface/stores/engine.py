@@ -105,13 +105,13 @@ def default_part_rows(shape: Shape) -> int:
 
 def _check(eraser: LinearEraser, source: Source, sink: Sink, null: str) -> None:
     shape, place = source.shape, source.place
+    if not shape.rows:
+        raise DataError(f"{place}: the store has no rows: give at least one vector")
     if shape.dim != eraser.dim:
         raise DataError(
             f"{place}: the projector was fitted on {eraser.dim}-dimensional vectors, these have "
             f"{shape.dim}: give the projector of this encoder"
         )
-    if not shape.rows:
-        raise DataError(f"{place}: the store has no rows: give at least one vector")
     if np.dtype(shape.dtype).kind != "f":
         raise DataError(
             f"{place}: vectors of type {shape.dtype} cannot hold unit rows: convert them to "

@@ -18,6 +18,8 @@ _SCHEMA, _DICTIONARY, _BATCH = 1, 2, 3
 _CODECS = {0: "lz4", 1: "zstd"}
 _FILE_START = 8
 _CONTINUES = 0xFFFFFFFF
+# Bytes that one byte of a body may stand for at the most; a row's vector takes one at the least.
+_DENSEST = {None: 1, "lz4": 255, "zstd": 1 << 15}
 
 
 @dataclass(frozen=True)
@@ -58,11 +60,11 @@ def _batches(file: BinaryIO, size: int) -> Iterator[tuple[int, str | None]]:
         if body < 0 or body > size - file.tell():
             raise ValueError("the body of a message is cut short")
         if message.number(1, "<B") == _BATCH:
-            yield _batch(message)
+            yield _batch(message, body)
         file.seek(body, os.SEEK_CUR)
 
 
-def _batch(message: _Table) -> tuple[int, str | None]:
+def _batch(message: _Table, body: int) -> tuple[int, str | None]:
     batch = message.table(2)
     if batch is None:
         raise ValueError("a record batch has no header")
@@ -70,7 +72,10 @@ def _batch(message: _Table) -> tuple[int, str | None]:
     if rows < 0:
         raise ValueError("a record batch has fewer than no rows")
     compression = batch.table(3)
-    return rows, None if compression is None else _CODECS[compression.number(0, "<b")]
+    codec = None if compression is None else _CODECS[compression.number(0, "<b")]
+    if rows > body * _DENSEST[codec]:
+        raise ValueError(f"a record batch says it has {rows} rows, in {body} bytes")
+    return rows, codec
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ def cluster() -> Iterator[Any]:
     """Two Dask worker processes with one thread each."""
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
     ) as found:
         yield found
 

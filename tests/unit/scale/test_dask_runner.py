@@ -50,9 +50,12 @@ def test_a_worker_killed_from_outside_changes_nothing(dask_runner: DaskRunner) -
 
 def test_an_item_that_kills_every_worker_ends_the_run() -> None:
     # A cluster of its own: a worker that dies while it starts is not started again.
-    with _cluster(4) as cluster, connect(cluster.scheduler_address) as runner:
-        with pytest.raises(StoreError, match=r"^3: 4 Dask workers that had it died"):
-            list(runner.imap(tasks.deadly_three, [3]))
+    with (
+        _cluster(4) as cluster,
+        connect(cluster.scheduler_address) as runner,
+        pytest.raises(StoreError, match=r"^3: 4 Dask workers that had it died"),
+    ):
+        list(runner.imap(tasks.deadly_three, [3]))
 
 
 def test_a_cluster_without_workers_is_not_waited_for_for_ever() -> None:
@@ -74,7 +77,7 @@ def _cluster(workers: int) -> Any:
     import distributed
 
     return distributed.LocalCluster(
-        n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        n_workers=workers, threads_per_worker=1, dashboard_address=":0", silence_logs=50
     )
 
 
