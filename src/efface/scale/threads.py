@@ -21,36 +21,40 @@ def one_blas_thread() -> Iterator[None]:
     The limit of most BLAS builds belongs to the process, and a Dask worker may run several tasks
     at once: they share it, or the first to end would lift it under the others.
     """
-    mine = _enter()
+    mine, own = _enter()
     try:
         yield
     finally:
-        _leave(mine)
+        _leave(mine, own)
 
 
-def _enter() -> Any:
+def _enter() -> tuple[Any, Any]:
+    """Limits of the process, and those that this thread alone has and has to lift itself."""
     global _inside, _first
     import scipy.linalg.blas  # noqa: F401  SciPy brings a BLAS of its own: loaded, it can be held
 
     with _lock:
         _anyone_may_set()
-        mine = threadpoolctl.threadpool_limits(1, user_api="blas")
+        blas = threadpoolctl.ThreadpoolController().select(user_api="blas")
+        own = blas.select(threading_layer="openmp").limit(limits=1)
+        mine = blas.limit(limits=1)
         _anyone_may_set()
         _first = _first if _inside else mine
         _inside += 1
-    return mine
+    return mine, own
 
 
-def _leave(mine: Any) -> None:
+def _leave(mine: Any, own: Any) -> None:
     global _inside, _first
     with _lock:
         _inside -= 1
         _anyone_may_set()
         if mine is not _first:
-            mine.restore_original_limits()  # of a thread, where BLAS has limits by thread
+            mine.restore_original_limits()  # of a library that was loaded since the first came
         if not _inside:
             _first.restore_original_limits()
             _first = None
+        own.restore_original_limits()
         _anyone_may_set()
 
 

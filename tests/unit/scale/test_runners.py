@@ -108,8 +108,10 @@ def test_one_slow_item_holds_back_those_far_ahead() -> None:
 # --- BLAS threads ---------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("library", ["numpy", "faiss"])  # the second one's limits are by thread
 @pytest.mark.parametrize("first_out", ["main", "other"])
-def test_the_last_task_out_lifts_the_limit(first_out: str) -> None:
+def test_the_last_task_out_lifts_the_limit(first_out: str, library: str) -> None:
+    pytest.importorskip(library)
     before = _threads()
     seen: list[int] = []
     inside, leave = threading.Event(), threading.Event()
