@@ -16,7 +16,7 @@ then done in the driving process.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -70,6 +70,11 @@ class Job:
     parts: int
     part_rows: int
     null: str = "fail"
+
+    def follows(self, earlier: Job) -> bool:
+        """Does work of the earlier job count for this one? It is the same job, or that one ended
+        at rows without a vector and this one says what becomes of them: what was done has none."""
+        return earlier in (self, replace(self, null="fail"))
 
 
 @dataclass(frozen=True)
@@ -130,7 +135,8 @@ class Sink(Protocol):
     def begin(self, job: Job, *, resume: bool) -> Sequence[Done]:
         """Make the store, or go on with this very job: the parts it holds already, from part 0 on.
 
-        Work under way of the same job is always taken up; of another job it is refused. A
+        Work under way that this job follows is always taken up; of another job it is refused,
+        unless no part of it was done: that is worth nothing, and gives way. A
         finished target is refused unless ``resume`` is set and it is of the same job; then all of
         its parts come back.
         """

@@ -18,7 +18,7 @@ from efface.stores.contract import Chunk, Done, Part, Sink, Source
 
 Null = Literal["fail", "keep", "drop"]
 NULLS: tuple[Null, ...] = get_args(Null)
-_SHOWN = 3
+_SHOWN = 10
 _LONGEST = 60
 _BLOCK = 256
 
@@ -125,7 +125,7 @@ class Erase:
         return False
 
     def _where(self, part: Part, chunk: Chunk, bad: NDArray[np.bool_]) -> str:
-        """``store: rows 3, 7, 9 and 12 more (of 1,000 in part 4) have``."""
+        """``store: rows 3, 7 and 12 more (of 1,000 in part 4) have``."""
         verb = "has" if bad.sum() == 1 else "have"
         rows = named(chunk.labels, np.flatnonzero(bad))
         return f"{self.source.place}: {rows} (of {len(bad):,} in part {part.index}) {verb}"
@@ -170,7 +170,7 @@ def reaching(place: str, what: str) -> Iterator[None]:
 
 
 def named(labels: Sequence[Any], rows: NDArray[np.integer[Any]]) -> str:
-    """``row 3``, or ``rows 'a', 'b', 'c' and 12 more``: as the store calls them."""
+    """``row 3``, or ``rows 'a', 'b' and 12 more``: as the store calls them."""
     shown = ", ".join(label(labels[row]) for row in rows[:_SHOWN].tolist())
     more = f" and {len(rows) - _SHOWN:,} more" if len(rows) > _SHOWN else ""
     return f"row{'s' if len(rows) > 1 else ''} {shown}{more}"

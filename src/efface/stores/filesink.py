@@ -12,7 +12,7 @@ import numpy as np
 
 from efface.errors import StoreError
 from efface.stores import disk, swapping
-from efface.stores.contract import Done, Job, Part, Source
+from efface.stores.contract import Done, Job, Part, Shape, Source
 from efface.stores.flusher import Flusher
 from efface.stores.workfolder import (
     Entry,
@@ -90,18 +90,18 @@ class FileSink:
         under_way = self.work.job()
         if os.path.lexists(self.target):
             return self._shown(job, under_way)
-        if under_way is None:
+        if under_way is None or not (_follows(job, under_way) or self.work.done()):
             self.work.clear()
             self.start(job)
             self.work.start(job)
             return []
-        if under_way != plain(job):
+        if not _follows(job, under_way):
             raise StoreError(
                 f"{self.work.path}: holds unfinished work of another job "
                 f"({_differences(under_way, job)}): finish it with its own command, or remove that "
                 "folder to start afresh, or give another name with --out"
             )
-        entries = self.work.held()
+        entries = self.work.held(job)
         self.resume(entries)
         return entries
 
@@ -176,6 +176,11 @@ def _exists(target: Path) -> StoreError:
         f"{target}: is there already and is not of this job: give another name with --out, or "
         "remove it"
     )
+
+
+def _follows(job: Job, earlier: dict[str, Any]) -> bool:
+    shape = Shape(**earlier["shape"])
+    return job.follows(Job(**{**earlier, "shape": shape}))
 
 
 def _differences(found: dict[str, Any], job: Job) -> str:

@@ -110,14 +110,18 @@ class WorkFolder:
         lines = _lines(self.journal)
         return lines[0].get("job") if lines else None
 
-    def held(self) -> list[Entry]:
-        """The parts that count, and a journal that says no more than that."""
+    def done(self) -> bool:
+        """Has any part been committed here?"""
+        return bool(_entries(_lines(self.journal)))
+
+    def held(self, job: Job) -> list[Entry]:
+        """The parts that count for this job, and a journal that says no more than that."""
         lines = _lines(self.journal)
         entries, boot = _entries(lines), _boot()
         safe = max((int(line["safe"]) for line in lines if "safe" in line), default=0)
         if not boot or lines[0].get("boot") != boot:
             entries = entries[:safe]
-        head = _line({**lines[0], "boot": boot})
+        head = _line({**lines[0], "boot": boot, "job": plain(job)})
         body = b"".join(map(_entry_line, entries))
         disk.write_whole(self.journal, head + body + _line({"safe": safe}))
         return entries

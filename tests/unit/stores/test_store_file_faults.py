@@ -131,7 +131,7 @@ def test_rows_without_a_vector(tmp_path: Path, ending: str, null: str) -> None:
         "emb": pa.array(rows, pa.list_(pa.float32())),
     })  # fmt: skip
     write_table(table, tmp_path / f"old{ending}")
-    with pytest.raises(DataError, match=r"rows 0, 3, 6 .*no vector.*--null keep or --null drop"):
+    with pytest.raises(DataError, match=r"rows 0, 3, 6, .*no vector.*--null keep or --null drop"):
         run(tmp_path / f"old{ending}", tmp_path / f"new{ending}")
     target = tmp_path / f"{null}{ending}"
     receipt = run(tmp_path / f"old{ending}", target, part_rows=4, null=null)

@@ -95,12 +95,14 @@ def test_a_database_without_the_extension(db: Database) -> None:
         apply(db, schema(bare, db.schema))
 
 
-def test_a_row_without_a_vector_is_named_and_nothing_is_shown(db: Database) -> None:
-    db.run("UPDATE items SET vec = NULL WHERE id = 70")
-    with pytest.raises(DataError, match=r"row 70 .*no vector"):
+@pytest.mark.parametrize("row", [1, 70])
+def test_a_row_without_a_vector_is_named_and_the_policy_can_be_told_then(
+    db: Database, row: int
+) -> None:
+    db.run(f"UPDATE items SET vec = NULL WHERE id = {row}")
+    with pytest.raises(DataError, match=rf"row {row} .*no vector.*--null drop"):
         apply(db)
     assert "clean" not in db.tables()
-    db.run("DROP TABLE clean__efface_work")
     apply(db, null="drop")
     require_complete(db, where="vec IS NOT NULL")
 
@@ -108,9 +110,12 @@ def test_a_row_without_a_vector_is_named_and_nothing_is_shown(db: Database) -> N
 def test_a_row_that_is_not_a_number_is_named(db: Database) -> None:
     db.run("DROP TABLE items")
     db.load("items", some(), "real[]")
-    db.run("UPDATE items SET vec[2] = 'NaN' WHERE id = 70")
-    with pytest.raises(DataError, match=r"row 70 .*NaN"):
+    db.run("UPDATE items SET vec[2] = 'NaN' WHERE id = 1")
+    with pytest.raises(DataError, match=r"row 1 .*NaN"):
         apply(db)
+    db.run("DELETE FROM items WHERE id = 1")
+    apply(db)
+    require_complete(db)
 
 
 def test_a_name_that_the_server_would_cut(db: Database) -> None:

@@ -22,7 +22,6 @@ from qdrant_places import (
     Place,
     apply,
     collections,
-    collections_of,
     contents,
     in_folder,
     load,
@@ -182,15 +181,13 @@ def test_other_vectors_of_a_point_are_kept(place: Place) -> None:
             np.testing.assert_allclose(new["face"], want, atol=1e-6)
 
 
+@pytest.mark.parametrize("part", [PART, 3], ids=["none done", "one part done"])
 @pytest.mark.parametrize("null", ["keep", "drop"])
-def test_points_without_a_vector(place: Place, null: Any) -> None:
+def test_points_without_a_vector(place: Place, null: Any, part: int) -> None:
     load(place, gaps=True)
     with pytest.raises(DataError, match=r"row 15 .*no vector|rows 15, .*no vector"):
-        apply(place)
-    with place.look() as client:
-        for name in collections_of(client) - {"items"}:
-            client.delete_collection(name)
-    apply(place, null=null)
+        apply(place, part_rows=part)
+    apply(place, null=null, part_rows=part)
     after = contents(place, "clean")
     assert list(after) == [one for row, one in enumerate(IDS) if null == "keep" or row % 7 != 3]
     assert sum(bool(vector) for _, vector in after.values()) == 34

@@ -127,6 +127,36 @@ def test_another_job_is_refused(source: Path, change: dict[str, Any], words: str
         sink.begin(job_of(store, 10, **change), resume=True)
 
 
+def test_another_job_of_which_no_part_is_done_gives_way(source: Path) -> None:
+    """A run that was refused at its first rows does not bar the one that heeds its advice."""
+    begun(source)
+    store, sink = stores(source, target_of(source))
+    assert sink.begin(job_of(store, 10, projector="q"), resume=False) == []
+    commit(store, sink, range(3))
+    sink.finish()
+    np.testing.assert_array_equal(vectors(target_of(source)), VECTORS)
+
+
+def test_a_policy_told_later_takes_up_what_was_done_without_one(source: Path) -> None:
+    store, sink = begun(source)
+    commit(store, sink, range(1))
+    for null in ("keep", "keep"):
+        store, sink = stores(source, target_of(source))
+        assert len(sink.begin(job_of(store, 10, null=null), resume=False)) == 1
+    for other in ("drop", "fail"):  # what was kept is not dropped any more
+        _, sink = stores(source, target_of(source))
+        with pytest.raises(StoreError, match=r"another job .differs in: policy"):
+            sink.begin(job_of(store, 10, null=other), resume=False)
+    store, sink = stores(source, target_of(source))
+    sink.begin(job_of(store, 10, null="keep"), resume=False)
+    commit(store, sink, range(1, 3))
+    sink.finish()
+    record = read_record(target_of(source))
+    assert record is not None
+    assert record.job["null"] == "keep"
+    np.testing.assert_array_equal(vectors(target_of(source)), VECTORS)
+
+
 def test_a_finished_target_comes_back_whole_or_is_refused(source: Path) -> None:
     run(source, target_of(source), part_rows=10)
     before = vectors(target_of(source))

@@ -29,6 +29,14 @@ def create(connection: Any, schema: str, target: str, job: Job) -> None:
     )
 
 
+def hand_over(connection: Any, schema: str, target: str, job: Job) -> None:
+    """What is done counts for this job from now on."""
+    connection.execute(
+        f"UPDATE {ident(schema, NAME)} SET job = %s::jsonb WHERE target = %s AND part = %s",
+        (json.dumps(asdict(job)), target, JOB),
+    )
+
+
 def exists(connection: Any, schema: str) -> bool:
     return (
         connection.execute("SELECT to_regclass(%s)", (ident(schema, NAME),)).fetchone()[0]

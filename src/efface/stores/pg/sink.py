@@ -77,7 +77,7 @@ class PostgresSink:
             if find(connection, self.new.schema, self.new.target):
                 self._may_be_finished(known, job, resume)
             elif find(connection, self.new.schema, self.new.work):
-                self._may_go_on(known, job)
+                self._go_on(connection, known, job)
             else:
                 self._create(connection, job)
             return journal.done(connection, self.new.schema, self.new.target)
@@ -171,8 +171,14 @@ class PostgresSink:
                 "choose another name or drop the table"
             )
 
-    def _may_go_on(self, known: Job | None, job: Job) -> None:
-        if known != job:
+    def _go_on(self, connection: Any, known: Job | None, job: Job) -> None:
+        if known is not None and job.follows(known):
+            journal.hand_over(connection, self.new.schema, self.new.target, job)
+        elif known is not None and not journal.done(connection, self.new.schema, self.new.target):
+            with connection.transaction():
+                connection.execute(f"DROP TABLE {self.new.sql}")
+                self._create(connection, job)
+        else:
             other = "" if known is None else f" ({journal.differing(known, job)} differs)"
             raise StoreError(
                 f"{self.place}: work of another job is under way in {self.new.sql}{other}: finish "

@@ -62,6 +62,11 @@ def put(client: Any, collection: str, points: Sequence[Any], size: int) -> None:
 
 def begin_journal(client: Any, journal: str, job: Job) -> None:
     client.create_collection(journal, vectors_config={})
+    hand_over(client, journal, job)
+
+
+def hand_over(client: Any, journal: str, job: Job) -> None:
+    """What is done, and will be done, counts for this job."""
     _remember(client, journal, _JOB, asdict(job))
 
 

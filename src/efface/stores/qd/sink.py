@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -63,7 +63,7 @@ class QdrantSink:
             if self.target in real or self.target in aliases:
                 self._may_be_finished(known, job, resume)
             elif known is not None and self._is_unfinished(known, real, aliases):
-                self._may_go_on(known, job)
+                self._go_on(known, job, real)
             else:
                 self._create(job, real)
             return making.done(self.client, self.journal)
@@ -137,8 +137,9 @@ class QdrantSink:
         return open_source(Address("qdrant", self.location, self.target, self.origin.vector.name))
 
     def _work(self, job: Job) -> str:
-        """The collection's own name for good; the job is in it, so a later one takes another."""
-        text = json.dumps(asdict(job), sort_keys=True)
+        """The collection's own name for good; the job is in it, so a later one takes another.
+        All but the policy, which may be told when rows turn up that need one."""
+        text = json.dumps(asdict(replace(job, null="fail")), sort_keys=True)
         return f"{self.target}__efface_{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
     # -- begin
@@ -160,8 +161,13 @@ class QdrantSink:
                 "choose another name or delete the collection"
             )
 
-    def _may_go_on(self, known: Job, job: Job) -> None:
-        if known != job:
+    def _go_on(self, known: Job, job: Job, real: set[str]) -> None:
+        if job.follows(known):
+            making.hand_over(self.client, self.journal, job)
+        elif not making.done(self.client, self.journal):
+            self.client.delete_collection(self._work(known))
+            self._create(job, real - {self._work(known)})
+        else:
             raise StoreError(
                 f"{self.place}: work of another job is under way "
                 f"({making.differing(known, job)} differs): finish that one, or delete "
