@@ -187,7 +187,7 @@ def _all_rows(source: Source, shape: Shape) -> Iterator[tuple[Sequence[Any], NDA
 def _judged(blank: Check, tally: Tally, needed: int, wanted: int) -> Check:
     """Counts and their certainty; the outcome by the counts alone."""
     chance = tally.cone.chance(tally.tolerance) if tally.seen else 1.0
-    whole = wanted >= blank.rows
+    whole = wanted >= blank.rows or tally.seen + tally.empty < wanted  # or no more have a vector
     reached = _error(blank.max_raw, chance, tally.seen, whole)
     return msgspec.structs.replace(
         blank, outcome=_outcome(tally, chance, reached <= blank.error), looked_at=tally.seen,

@@ -121,7 +121,8 @@ class Source(Protocol):
         ...
 
     def sample(self, rows: int, rng: np.random.Generator) -> tuple[Sequence[Any], NDArray[Any]]:
-        """Labels and vectors of that many rows drawn without replacement, for a check."""
+        """Labels and vectors of that many rows that have one, drawn without replacement, for a
+        check; fewer only where these are all."""
         ...
 
 

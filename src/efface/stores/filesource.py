@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
@@ -49,6 +49,30 @@ def drawn(total: int, rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
     if rows >= total:
         return np.arange(total)
     return np.sort(rng.choice(total, rows, replace=False))
+
+
+Read = Callable[[NDArray[np.int64]], tuple[list[Any], list[NDArray[Any]]]]
+
+
+def drawn_with_vector(
+    total: int, rows: int, rng: np.random.Generator, read: Read
+) -> tuple[list[Any], list[NDArray[Any]]]:
+    """As many rows that have a vector, uniform among these; all of them if there are fewer.
+
+    ``read`` gives labels and vectors of the numbered rows, without those that have none. For
+    those others are drawn, until there are enough or no row is left.
+    """
+    labels: list[Any] = []
+    vectors: list[NDArray[Any]] = []
+    seen = np.empty(0, np.int64)
+    while len(labels) < rows and len(seen) < total:
+        wanted = rows - len(labels)
+        unseen = np.setdiff1d(drawn(total, wanted + len(seen), rng), seen)
+        chosen = unseen[drawn(len(unseen), wanted, rng)]
+        more, found = read(chosen)
+        labels, vectors = [*labels, *more], [*vectors, *found]
+        seen = np.concatenate([seen, chosen])
+    return labels, vectors
 
 
 def fingerprint(files: Iterable[tuple[str, Path]]) -> str:

@@ -33,7 +33,7 @@ from efface.stores.filesource import (
     check_kind,
     check_target,
     cut,
-    drawn,
+    drawn_with_vector,
     fingerprint,
     selected,
 )
@@ -126,15 +126,20 @@ class IpcSource:
         return selected(chunk, rows, chunk.rest.filter(rows))
 
     def sample(self, rows: int, rng: np.random.Generator) -> tuple[Sequence[Any], NDArray[Any]]:
-        """Drawn rows without a vector are left out."""
-        labels, vectors = [], [np.empty((0, self.shape.dim), self.shape.dtype)]
-        for number in drawn(self.shape.rows, rows, rng).tolist():
+        """Uniform among the rows that have a vector."""
+        labels, vectors = drawn_with_vector(self.shape.rows, rows, rng, self._single)
+        return labels, np.concatenate([np.empty((0, self.shape.dim), self.shape.dtype), *vectors])
+
+    def _single(self, rows: NDArray[np.int64]) -> tuple[list[Any], list[NDArray[Any]]]:
+        labels: list[Any] = []
+        vectors: list[NDArray[Any]] = []
+        for number in rows.tolist():
             column = self._table(number, 1).column(self.name)
             found, present = vectors_of(column, self.place, self.name, number, self.shape.dim)
             if present is None:
                 labels.append(number)
                 vectors.append(found)
-        return labels, np.concatenate(vectors)
+        return labels, vectors
 
 
 class _Reader:

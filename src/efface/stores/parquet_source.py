@@ -15,7 +15,7 @@ from efface.data.table import PARQUET
 from efface.errors import DataError
 from efface.stores.columns import element_type, fixed_width, vector_column
 from efface.stores.contract import Chunk, Part, Shape
-from efface.stores.filesource import RowNames, cut, drawn, fingerprint, selected
+from efface.stores.filesource import RowNames, cut, drawn_with_vector, fingerprint, selected
 from efface.stores.parquet_file import opened
 
 _HIDDEN = (".", "_")
@@ -111,22 +111,24 @@ class ParquetSource:
         return selected(chunk, rows, rest)
 
     def sample(self, rows: int, rng: np.random.Generator) -> tuple[Sequence[Any], NDArray[Any]]:
-        """Only pages that hold a drawn row are read; drawn rows without a vector are left out."""
+        """Uniform among the rows that have a vector; only pages that hold a drawn row are read."""
+        labels, vectors = drawn_with_vector(self.shape.rows, rows, rng, self._single)
+        return labels, np.concatenate([np.empty((0, self.shape.dim), self.shape.dtype), *vectors])
+
+    def _single(self, rows: NDArray[np.int64]) -> tuple[list[Any], list[NDArray[Any]]]:
         labels: list[Any] = []
-        vectors = [np.empty((0, self.shape.dim), self.shape.dtype)]
-        for name, numbers in self._drawn(rows, rng):
+        vectors: list[NDArray[Any]] = []
+        for name, numbers in self._located(rows):
             file = opened(self._full(name))
             for number in numbers.tolist():
                 found = file.vectors(self.name, self.shape.dim, number, 1)
                 if found.present is None:
                     vectors.append(found.vectors)
                     labels.append(f"{name}:{number}" if name else number)
-        return labels, np.concatenate(vectors)
+        return labels, vectors
 
-    def _drawn(
-        self, rows: int, rng: np.random.Generator
-    ) -> Iterator[tuple[str, NDArray[np.int64]]]:
-        chosen = drawn(self.shape.rows, rows, rng)
+    def _located(self, chosen: NDArray[np.int64]) -> Iterator[tuple[str, NDArray[np.int64]]]:
+        """Rows in ascending order, by file and number in it."""
         before = 0
         for name, held in zip(self.files, self._rows, strict=True):
             low, high = np.searchsorted(chosen, [before, before + held])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from flat_store import FlatSource, save
 from hypothesis import given, settings
@@ -16,8 +18,13 @@ from store_erasers import drawn
 
 from efface.errors import DataError
 from efface.protect.linear.eraser import LinearEraser
+from efface.stores.address import open_source, parse
 from efface.stores.check import Check, check_store, sample_size
 from efface.stores.cone import Cone, dimensions
+from efface.stores.filesource import drawn_with_vector
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "data"))
+from stored_people import write_table
 
 DIM = 32
 FORMS = [
@@ -171,6 +178,40 @@ def test_rows_without_a_vector_are_not_judged(tmp_path: Path) -> None:
     store = FlatSource(save(tmp_path / "s", vectors, np.arange(400), present))
     assert check_store(store, eraser).outcome == "clean"
     assert check_store(store, eraser, everything=True).looked_at == int(present.sum())
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+@pytest.mark.parametrize("filled", [0.8, 0.02])
+def test_rows_without_a_vector_do_not_count_as_drawn(
+    tmp_path: Path, ending: str, filled: float
+) -> None:
+    """Others are drawn for them: a store with gaps is as sure an answer as one without."""
+    eraser, rows = drawn(DIM, 6, 1), 3000
+    there = np.random.default_rng(0).random(rows) < filled
+    lists = [
+        list(v) if has else None for v, has in zip(clean(eraser, raw(rows)), there, strict=True)
+    ]
+    table = pa.table({"emb": pa.array(lists, pa.list_(pa.float32(), DIM))})
+    write_table(table, tmp_path / f"s.{ending}")
+    store = open_source(parse(str(tmp_path / f"s.{ending}")))
+    found = check_store(store, eraser, max_raw=0.01)
+    assert sample_size(0.01, 0.01, 0.0) == 459
+    assert found.outcome == "clean"
+    assert found.looked_at == min(459, int(there.sum()))
+    assert found.everything == (filled < 0.5)
+
+
+def test_rows_with_a_vector_are_drawn_evenly(tmp_path: Path) -> None:
+    counts = np.zeros(9, int)
+    for seed in range(3000):
+        there = np.array([1, 0, 0, 1, 1, 0, 1, 0, 1], bool)
+        labels, _ = drawn_with_vector(
+            9, 2, np.random.default_rng(seed), lambda rows: (rows[there[rows]].tolist(), [])
+        )
+        assert len(set(labels)) == 2
+        counts[labels] += 1
+    assert (counts[~there] == 0).all()
+    assert np.abs(counts[there] - 1200).max() < 130  # five deviations
 
 
 @settings(max_examples=60, deadline=None)
