@@ -203,8 +203,8 @@ def test_rows_without_a_vector_do_not_count_as_drawn(
 
 def test_rows_with_a_vector_are_drawn_evenly(tmp_path: Path) -> None:
     counts = np.zeros(9, int)
+    there = np.array([1, 0, 0, 1, 1, 0, 1, 0, 1], bool)
     for seed in range(3000):
-        there = np.array([1, 0, 0, 1, 1, 0, 1, 0, 1], bool)
         labels, _ = drawn_with_vector(
             9, 2, np.random.default_rng(seed), lambda rows: (rows[there[rows]].tolist(), [])
         )
