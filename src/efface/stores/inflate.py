@@ -61,6 +61,7 @@ class _Place:
     """An open member and how far it has been read."""
 
     def __init__(self, array: Inflated) -> None:
+        self._path = array.path
         self._archive = zipfile.ZipFile(array.path)
         self._stream: Any = self._archive.open(array.member)
 
@@ -71,7 +72,7 @@ class _Place:
         while view:
             got = self._stream.readinto(view)
             if not got:
-                raise DataError(f"the array ends early: {REMEDY}")
+                raise DataError(f"{self._path}: cannot be read (an array ends early): {REMEDY}")
             view = view[got:]
         return out
 

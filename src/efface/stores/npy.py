@@ -104,6 +104,13 @@ def check_matrix(header: Header, place: str, name: str) -> None:
         raise DataError(
             f"{place}: vectors of type {header.dtype} are not numeric: convert them to float32"
         )
+    if header.dtype.itemsize > 8:
+        raise DataError(
+            f"{place}: vectors of type {header.dtype} differ from machine to machine: convert them "
+            "to float64"
+        )
+    if any(type(size) is not int or size < 0 for size in header.shape):
+        raise DataError(f"{place}: cannot be read (an array of shape {header.shape}): {REMEDY}")
     if len(header.shape) != 2:
         raise DataError(
             f"{place}: vectors must be a 2-D array (rows x dimensions), got shape {header.shape}"

@@ -3,14 +3,13 @@ load. Vectors that are not compressed are read where they lie."""
 
 from __future__ import annotations
 
+import math
 import struct
 import zipfile
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, ClassVar
-
-import numpy as np
 
 from efface.data.npz import REMEDY, NpzTable, read_header
 from efface.data.readers import existing
@@ -27,6 +26,9 @@ from efface.stores.npyfile import Plain
 
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 _BLOCK = 1 << 20
+# Bytes that one compressed byte may stand for at the most.
+_DENSEST = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1032}
+_UNKNOWN = 1 << 20
 
 
 class NpzSource(NpySource):
@@ -46,9 +48,14 @@ class NpzSource(NpySource):
                 header = read_header(stream)
                 offset = stream.tell()
         check_matrix(header, self.place, self.name)
-        size = offset + int(np.prod(header.shape)) * header.dtype.itemsize
+        size = offset + math.prod(header.shape) * header.dtype.itemsize
         if size != info.file_size:
             raise DataError(f"{self.place}: array {self.name!r} is not as long as it says")
+        if size - offset > info.compress_size * _DENSEST.get(info.compress_type, _UNKNOWN):
+            raise DataError(
+                f"{self.place}: cannot be read (array {self.name!r} says it has {size} bytes, of "
+                f"{info.compress_size} compressed ones): {REMEDY}"
+            )
         if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1:
             return Inflated(self.path, info.filename, offset, header)
         return Plain(self.path, _data_at(self.path, info) + offset, header)
