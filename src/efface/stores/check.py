@@ -15,7 +15,7 @@ from efface.errors import DataError
 from efface.protect.linear.eraser import LinearEraser
 from efface.stores.cone import Cone, dimensions
 from efface.stores.contract import Shape, Source
-from efface.stores.engine import default_part_rows
+from efface.stores.engine import default_part_rows, parts_of
 from efface.stores.erase import reaching
 from efface.stores.words import sentences
 
@@ -175,7 +175,7 @@ def _looked(
 
 
 def _all_rows(source: Source, shape: Shape) -> Iterator[tuple[Sequence[Any], NDArray[Any]]]:
-    for part in source.parts(default_part_rows(shape)):
+    for part in parts_of(source, default_part_rows(shape)):
         chunk = source.read(part)
         if chunk.present is None:
             yield chunk.labels, chunk.vectors

@@ -29,6 +29,7 @@ Progress = Callable[[int, int], None]
 Clock = Callable[[], float]
 _PART_BYTES = 64 << 20
 _MOST_ROWS = 1 << 17
+_MOST_PARTS = 1 << 20
 _REREAD = 8
 
 
@@ -100,6 +101,18 @@ def default_part_rows(shape: Shape) -> int:
     return max(1, min(_PART_BYTES // row, _MOST_ROWS))
 
 
+def parts_of(source: Source, rows: int) -> Sequence[Part]:
+    """The source in parts, if these are not beyond all reason: a damaged file may claim any number
+    of rows in a few bytes, and each part has an entry in memory and in the journal."""
+    total = source.shape.rows
+    if total > rows * _MOST_PARTS:
+        raise DataError(
+            f"{source.place}: says it has {total:,} rows, more than {_MOST_PARTS:,} parts of "
+            f"{rows:,}: give --part-rows {-(-total // _MOST_PARTS)} or more, if that can be so"
+        )
+    return source.parts(rows)
+
+
 # --- before the work ------------------------------------------------------------------------
 
 
@@ -127,7 +140,7 @@ def _job(
     eraser: LinearEraser, source: Source, rows: int, null: Null, known: str | None
 ) -> tuple[Job, Sequence[Part]]:
     with reaching(source.place, "read"):
-        fingerprint, parts = source.fingerprint(), source.parts(rows)
+        fingerprint, parts = source.fingerprint(), parts_of(source, rows)
     held = sum(part.rows for part in parts)
     if held != source.shape.rows:
         raise StoreError(

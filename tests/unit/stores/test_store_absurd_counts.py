@@ -9,13 +9,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from file_runs import axes, run
+from test_store_hostile_parquet import edited, meta_of
 
 from efface.errors import DataError
 from efface.stores import ipc_messages
 from efface.stores.address import open_source, parse
 from efface.stores.ipc_messages import _Table, scan
+from efface.stores.parquet_footer import read_footer
+from efface.stores.thrift import I64
 
 DIM = 6
 VECTORS = np.random.default_rng(0).standard_normal((20, DIM)).astype(np.float32)
@@ -83,6 +87,30 @@ def test_the_densest_body_there_is_passes(tmp_path: Path, codec: str) -> None:
     path = arrow(tmp_path / "emb.arrow", np.zeros((2_000_000, 1), np.float16), codec)
     assert path.stat().st_size < 40_000
     assert scan(path).rows == (2_000_000,)
+
+
+# --- Parquet --------------------------------------------------------------------------------
+
+
+def test_parts_beyond_all_reason_are_refused(tmp_path: Path) -> None:
+    """A column of nulls takes no room, so no byte count can tell; parts and memory are bounded."""
+    path = tmp_path / "emb.parquet"
+    lists = pa.array(list(VECTORS), pa.list_(pa.float32()))
+    pq.write_table(pa.table({"emb": lists}), path)
+    rows = (read_footer(path).groups[0].columns[0].size << 20) - 1
+    edited(path, lambda raw, groups: absurd(raw, groups, rows))
+    store = open_source(parse(str(path)))
+    assert store.shape.rows == rows
+    with pytest.raises(
+        DataError, match=r"emb.parquet: says it has .* give --part-rows"
+    ):
+        run(path, tmp_path / "new.parquet", axes(DIM), part_rows=5)
+    assert not list(tmp_path.glob("new*"))
+
+
+def absurd(raw: Any, groups: Any, rows: int) -> None:
+    raw[3] = groups[0][3] = I64, rows
+    meta_of(groups)[5] = I64, rows
 
 
 # --- NumPy ----------------------------------------------------------------------------------
