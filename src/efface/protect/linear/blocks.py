@@ -6,7 +6,8 @@ products run in parallel too, and a BLAS whose threads wait for a busy core stan
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -14,12 +15,15 @@ from numpy.typing import NDArray
 
 from efface.threads import free_cores, one_blas_thread
 
-ROWS = 512
+ROWS = 2048
+"""Rows of a block: enough for a product to run at full speed."""
+RUN = 256
+"""Rows of a block that pass after pass finds in the cache closest to the core."""
 
 
 def each(work: Callable[[slice], None], rows: int) -> None:
     """``work`` on every block of ``rows`` rows; the error of the first bad block is raised."""
-    blocks = [slice(start, min(start + ROWS, rows)) for start in range(0, rows, ROWS)]
+    blocks = list(slices(rows, ROWS))
     threads = min(free_cores(), len(blocks)) if len(blocks) > 1 else 1
     if threads < 2:
         for block in blocks:
@@ -30,14 +34,19 @@ def each(work: Callable[[slice], None], rows: int) -> None:
             pass
 
 
-def subtract_product(
-    y: NDArray[np.float64], left: NDArray[np.float64], right: NDArray[np.float64]
-) -> None:
-    """y -= left @ right' in place; ``right`` in Fortran order. A large one without a pass more."""
-    if len(y) < 64:  # SciPy is not worth its import for a few rows
-        y -= left @ right.T
-        return
-    from scipy.linalg.blas import dgemm
+def slices(rows: int, step: int) -> Iterator[slice]:
+    for start in range(0, rows, step):
+        yield slice(start, min(start + step, rows))
 
-    # Seen from its transpose a row-major array is what BLAS calls its own, so nothing is copied.
-    dgemm(-1.0, right, left.T, 1.0, y.T, overwrite_c=1)
+
+class Scratch(threading.local):
+    """Arrays that a thread uses again for every block: the system clears fresh memory first."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, NDArray[np.float64]] = {}
+
+    def array(self, name: str, rows: int, columns: int) -> NDArray[np.float64]:
+        held = self._held.get(name)
+        if held is None or len(held) < rows or held.shape[1] != columns:
+            held = self._held[name] = np.empty((rows, columns))
+        return held[:rows]

@@ -87,7 +87,7 @@ class LinearEraser:
         """
         self._check(x)
         y = np.array(np.atleast_2d(x), np.float64)
-        self._erase(y, np.ones(len(y)))
+        y -= self._coefficients(y, None, blocks.Scratch()) @ self._rows
         return y.reshape(x.shape).astype(_dtype(x), copy=False)
 
     def transform(self, x: NDArray[Any]) -> NDArray[Any]:
@@ -96,41 +96,46 @@ class LinearEraser:
             return np.asarray(self.transform(x[None])[0])
         self._check(x)
         out = np.empty(x.shape, _dtype(x))
-        blocks.each(lambda rows: self._transform(x[rows], out[rows], rows.start), len(x))
+        scratch = blocks.Scratch()
+        blocks.each(lambda rows: self._transform(x[rows], out[rows], rows.start, scratch), len(x))
         return out
 
-    def _transform(self, x: NDArray[Any], out: NDArray[Any], start: int) -> None:
+    def _transform(
+        self, x: NDArray[Any], out: NDArray[Any], start: int, scratch: blocks.Scratch
+    ) -> None:
         """One block. P(x / |x|) points where P x does, so rows come to unit length only once."""
-        y = x.astype(np.float64)
-        with np.errstate(invalid="ignore", over="ignore"):  # such rows are refused by name
-            before, after = self._measured(y)
-        if self.normalise:
-            _refuse_empty(before, after, start, _residue(x.dtype))
-            np.multiply(y, 1 / np.sqrt(after)[:, None], out=out, casting="same_kind")
-        else:
-            _refuse_empty(np.ones(len(y)), after, start, -1.0)
-            out[...] = y
+        y, after = scratch.array("left", *x.shape), np.empty(len(x))
+        with np.errstate(all="ignore"):  # what no number can hold is refused by name
+            np.copyto(y, x, casting="same_kind")
+            lengths = self._lengths(y)
+            off = self._coefficients(y, lengths, scratch)
+            taken = np.matmul(off, self._rows, out=scratch.array("taken", *x.shape))
+            for rows in blocks.slices(len(y), blocks.RUN):
+                left = np.subtract(y[rows], taken[rows], out=y[rows])
+                after[rows] = _squares(left)
+                _put(left, after[rows] if self.normalise else None, out[rows])
+            before = after + _squares(off) if lengths is None else lengths**2
+        _refuse_empty(before, after, start, _residue(x.dtype) if self.normalise else None)
 
-    def _measured(self, y: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Erases in place; squared lengths of the rows before and after."""
+    def _lengths(self, y: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """Lengths of the rows, where an orthogonal map does not tell them afterwards."""
         oblique = self.dual is not None or self.mean is not None
-        before = _squares(y) if oblique or not self.normalise else None
-        lengths = np.sqrt(before) if before is not None and self.normalise else np.ones(len(y))
-        removed = self._erase(y, lengths)
-        after = _squares(y)
-        return (after + _squares(removed) if before is None else before), after
+        return np.sqrt(_squares(y)) if oblique and self.normalise else None
 
-    def _erase(self, y: NDArray[np.float64], lengths: NDArray[np.float64]) -> NDArray[np.float64]:
-        """y -= A B'(y - lengths x mean), in place; gives what was taken off, in coefficients."""
-        coefficients = y @ (self.basis if self.dual is None else self.dual)
+    def _coefficients(
+        self, y: NDArray[Any], lengths: NDArray[Any] | None, scratch: blocks.Scratch
+    ) -> NDArray[np.float64]:
+        """B'(y - lengths x mean): what is to be taken off, along the columns of A."""
+        dual = self.basis if self.dual is None else self.dual
+        off = np.matmul(y, dual, out=scratch.array("off", len(y), self.rank))
         if self.mean is not None:
-            coefficients -= lengths[:, None] * self._shift
-        blocks.subtract_product(y, coefficients, self._columns)
-        return coefficients
+            off -= self._shift if lengths is None else lengths[:, None] * self._shift
+        return off
 
     @cached_property
-    def _columns(self) -> NDArray[np.float64]:
-        return np.asfortranarray(self.basis, dtype=np.float64)
+    def _rows(self) -> NDArray[np.float64]:
+        """A', row by row."""
+        return np.ascontiguousarray(self.basis.T, dtype=np.float64)
 
     @cached_property
     def _shift(self) -> NDArray[np.float64]:
@@ -156,15 +161,24 @@ def _residue(dtype: np.dtype[Any]) -> float:
 
 
 def _squares(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Squared lengths of the rows."""
-    return np.asarray(np.einsum("ij,ij->i", x, x))
+    """Squared lengths of the rows; each a product of BLAS, at twice the speed of einsum."""
+    return np.asarray(np.matmul(x[:, None], x[:, :, None])[:, 0, 0])
+
+
+def _put(y: NDArray[np.float64], squares: NDArray[np.float64] | None, out: NDArray[Any]) -> None:
+    """The rows in the type of ``out``; to unit length where their squared lengths are given."""
+    np.copyto(out, y, casting="same_kind")
+    if squares is not None:  # in the type of out: a cast and this take half of one mixed pass
+        out *= (1 / np.sqrt(squares)).astype(out.dtype)[:, None]
 
 
 def _refuse_empty(
-    before: NDArray[np.float64], after: NDArray[np.float64], start: int, least: float
+    before: NDArray[np.float64], after: NDArray[np.float64], start: int, least: float | None
 ) -> None:
     """Refuses rows without a direction: not finite, or of a length within ``least`` of before."""
-    sound = np.isfinite(after) & np.isfinite(before) & (after > least * abs(least) * before)
+    sound = np.isfinite(after)
+    if least is not None:
+        sound &= np.isfinite(before) & (after > least**2 * before)
     if not sound.all():
         row = start + int(np.flatnonzero(~sound)[0])
         raise EraserError(
