@@ -26,6 +26,15 @@ def blobs(people: int, images: int, dim: int, *, spread: float = 1.0, seed: int 
     return samples(vectors[order].astype(np.float64), who[order] * 3 + 5)
 
 
+def quiet(size: float, people: int = 150, images: int = 8, half: int = 16) -> Samples:
+    """Who it is stands in directions ``size`` times as long as those that say nothing of it."""
+    rng = np.random.default_rng(5)
+    who = np.repeat(np.arange(people), images)
+    loud = rng.standard_normal((len(who), half))
+    own = 2 * rng.standard_normal((people, half))[who] + rng.standard_normal((len(who), half))
+    return samples(np.hstack([loud, size * own]).astype(np.float32), who)
+
+
 def thirds(made: Samples) -> tuple[Samples, Samples, Samples]:
     """Training, calibration and test people: 3/5, 1/5, 1/5."""
     people = made.people

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sklearn.linear_model
-from attack_worlds import Array, blobs, indicators, played, scores, thirds, trained
+from attack_worlds import Array, blobs, indicators, played, quiet, scores, thirds, trained
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -107,6 +107,14 @@ def test_it_reads_a_leak_that_loud_axes_hide_from_cosine() -> None:
     blind, _ = played(Cosine(), parts)
     seeing, _ = played(Ridge(), parts)
     assert seeing > 2 * blind
+
+
+def test_it_reads_what_an_eraser_left_in_quiet_directions() -> None:
+    """With 1e-4 as its weakest strength it read next to nothing of this."""
+    parts = thirds(quiet(3e-4))
+    coarse, _ = played(Ridge(alphas=tuple(a for a in Ridge().alphas if a >= 1e-4)), parts)
+    assert coarse < 0.3
+    assert played(Ridge(), parts)[0] > 0.8
 
 
 def test_not_fitted_says_so() -> None:

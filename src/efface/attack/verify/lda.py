@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,11 +39,12 @@ class LDA:
     pull towards the mean that two-covariance PLDA applies to an observed person.
     """
 
-    shrinkages: tuple[float, ...] = (1e-3, 1e-2, 1e-1, 0.3, 1.0)
+    shrinkages: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 0.3, 1.0, 3.0, 10.0)
     weighings: tuple[Weighing, ...] = ("whiten", "plda")
     shrinkage: float | None = None
     weighing: Weighing | None = None
     min_images: ClassVar[int] = 2
+    paper_params: ClassVar[dict[str, Any]] = {"shrinkages": (1e-3, 1e-2, 1e-1, 0.3, 1.0)}
     state_: _State | None = field(default=None, repr=False)
 
     def check(self) -> None:

@@ -34,7 +34,7 @@ Matrix = NDArray[np.float64]
 class Ridge:
     """W = (X'X + aI)^-1 X'Y with centred X and centred indicators Y (P8)."""
 
-    alphas: tuple[float, ...] = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
+    alphas: tuple[float, ...] = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
     alpha: float | None = None
     """The strength in use; None before calibration people have chosen one."""
     paper_params: ClassVar[dict[str, Any]] = {"alphas": (1e-3, 1e-2, 1e-1, 1.0, 10.0)}
