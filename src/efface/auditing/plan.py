@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from efface.auditing.protections import as_protection
-from efface.errors import PlanError
+from efface.errors import EffaceError, PlanError
 from efface.registry import make, nearest
 from efface.results import Mode, Spec
 from efface.types import Protection
@@ -62,8 +62,14 @@ class AuditPlan(msgspec.Struct, frozen=True):
 
 
 def read_plan(path: str | Path) -> AuditPlan:
-    """A plan from a TOML file."""
-    return parse(read_toml(path), AuditPlan, str(path))
+    """A plan from a TOML file; whom it names is known and has these parameters."""
+    plan = parse(read_toml(path), AuditPlan, str(path))
+    try:
+        plan.protections()
+        plan.attacks()
+    except EffaceError as error:
+        raise PlanError(f"{path}: {error}") from error
+    return plan
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:

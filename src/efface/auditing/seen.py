@@ -9,6 +9,7 @@ import numpy as np
 
 from efface.data.fingerprint import recognise
 from efface.errors import DataError
+from efface.protect.linear.eraser import LinearEraser
 from efface.protect.linear.stored import Stored
 from efface.results import Novelty
 from efface.types import Codes, Protection, Samples
@@ -80,12 +81,21 @@ def look(
             seen.append(None)
             continue
         eraser, table = protection.eraser, samples if whole is None else whole
+        _refuse_other_encoder(eraser, samples)
         _refuse_own_data(eraser.fit_digest, samples, table)
         met = recognise(table, eraser.fingerprints)
         codes.append(_here(met.codes, table, samples))
         marked = len(eraser.fingerprints)
         seen.append(Seen(max(eraser.identities, marked), marked, met.found, vouched))
     return np.unique(np.concatenate(codes)), seen
+
+
+def _refuse_other_encoder(eraser: LinearEraser, samples: Samples) -> None:
+    if eraser.dim != samples.dim:
+        raise DataError(
+            f"{samples.dataset}: the projector was fitted on {eraser.dim}-dimensional vectors, "
+            f"these have {samples.dim}: give the projector of this encoder"
+        )
 
 
 def _refuse_own_data(fit_digest: str, samples: Samples, whole: Samples) -> None:

@@ -167,7 +167,10 @@ def _shown(size: Size) -> str:
 
 def _made(samples: Samples, rows: Mapping[str, NDArray[np.int64]], seed: int, rule: str) -> Split:
     fit, shadow, calibration, test = (rows[part] for part in PARTS)
-    return Split(fit, shadow, calibration, test, samples.identity, samples.names, seed, rule)
+    try:
+        return Split(fit, shadow, calibration, test, samples.identity, samples.names, seed, rule)
+    except SplitError as error:
+        raise SplitError(f"{samples.dataset}: {error}") from None
 
 
 def _rows(samples: Samples, codes: NDArray[Any]) -> NDArray[np.int64]:

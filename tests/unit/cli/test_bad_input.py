@@ -89,11 +89,12 @@ def overlapping_split(folder: Path) -> tuple[list[str], str]:
     part = np.array(["fit", "calibration", "test", "shadow"] * 40)
     path = folder / "split.npz"
     np.savez(path, embedding=x, identity=np.array(names), part=part)
-    return ["audit", str(path), "--split-column", "part"], "is in both"
+    return ["audit", str(path), "--split-column", "part"], "split: identity p000 is in both"
 
 
 def other_dimension(folder: Path) -> tuple[list[str], str]:
-    return ["audit", good(folder), "--projector", str(projector(folder, 12))], "12-dimensional"
+    words = "good: the projector was fitted on 12-dimensional vectors, these have 16: give the"
+    return ["audit", good(folder), "--projector", str(projector(folder, 12))], words
 
 
 def apply_other_dimension(folder: Path) -> tuple[list[str], str]:
@@ -137,7 +138,7 @@ def unknown_key_inside(folder: Path) -> tuple[list[str], str]:
 def unknown_parameter(folder: Path) -> tuple[list[str], str]:
     path = folder / "plan.toml"
     path.write_text('[[protect]]\nname = "isp"\nrnak = 3\n')
-    return ["audit", good(folder), "--plan", str(path)], "did you mean 'rank'"
+    return ["audit", good(folder), "--plan", str(path)], "plan.toml: isp has no parameter 'rnak' (did"
 
 
 def plan_is_no_toml(folder: Path) -> tuple[list[str], str]:
