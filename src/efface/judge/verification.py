@@ -144,13 +144,14 @@ class Verification:
         n, people = int(mated.pairs.sum()), int(np.count_nonzero(mated.pairs))
         if n == 0:
             return intervals.unknown("no mated test pair", n, people, self.level)
-        weights = intervals.draw(len(mated.pairs), self.bootstrap, self._rng("test"))
+        count = intervals.resamples(self.bootstrap, 1, len(mated.pairs))
+        weights = intervals.draw(len(mated.pairs), count, self._rng("test"))
         draws = intervals.rate_draws(mated.accepted[:, 0], mated.pairs, weights)
         value = float(mated.accepted.sum() / n)
         return intervals.interval(
             value, draws, reach=intervals.reach(mated.accepted[:, 0], mated.pairs),
             n=n, clusters=people, level=self.level,
-            method=f"labels shuffled; bootstrap over people, {self.bootstrap:,} resamples",
+            method=f"labels shuffled; bootstrap over people, {count:,} resamples",
         )  # fmt: skip
 
     def curve(self, evidence: Evidence) -> tuple[Curve, float | None, float | None]:

@@ -195,6 +195,13 @@ def test_shuffled_labels_leave_chance(far: float) -> None:
     assert control.value < 3 * far
 
 
+def test_the_control_arm_keeps_to_the_work_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """2,000 resamples of 100,000 people would be 3 GB of weights."""
+    monkeypatch.setattr("efface.measure.intervals._WORK", 250 * 10 * 60)
+    control = Verification(0.1, bootstrap=2000).control(crowd(60, 4), crowd(60, 4, seed=1))
+    assert control.method == "labels shuffled; bootstrap over people, 250 resamples"
+
+
 # --- where data are too few -----------------------------------------------------------------
 
 
