@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,8 +55,9 @@ def flush(path: Path) -> None:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """A small file, safe on the disk, whole or not at all."""
-    partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
+    """A small file, safe on the disk, whole or not at all. Always by the same way: what a death
+    leaves there, the next run uses up."""
+    partial = path.with_name(f"{path.name}.partial")
     try:
         with partial.open("wb") as file:
             file.write(data)

@@ -107,7 +107,7 @@ def test_killed_at_random_points(
         killed, states = killed + deaths.killed, states + deaths.states
         assert content(folder / dead) == content(folder / once)
         assert receipt(folder / f"{dead}.receipt.json") == receipt(folder / f"{once}.receipt.json")
-        litter = ("work", "pending", "receipt.json.partial")
+        litter = ("work", "pending", "partial")
         assert not [p.name for p in folder.iterdir() if any(word in p.name for word in litter)]
         for path in folder.glob(f"{dead}*"):
             subprocess.run(["rm", "-r", str(path)], check=True)

@@ -98,6 +98,17 @@ def test_nothing_is_shown_before_all_is_there(source: Path) -> None:
     assert not target_of(source).exists()
 
 
+def test_what_a_death_left_of_the_record_is_used_up(source: Path) -> None:
+    target = target_of(source)
+    left = target.with_name(f"{record_path(target).name}.partial")
+    left.write_bytes(b"half a rec")
+    run(source, target, part_rows=10)
+    assert not list(source.parent.glob("*.partial"))
+    record = read_record(target)
+    assert record is not None
+    assert len(record.entries) == 3
+
+
 def test_parts_out_of_turn_are_refused(source: Path) -> None:
     store, sink = begun(source)
     with pytest.raises(StoreError, match="out of turn"):
