@@ -69,9 +69,10 @@ def case(
     check(ours.port, file, form, x, body)
     loads, cpu = [], []
     for server in (ours, echo):
-        load(server.port, "/v1/erase", body, form, args.connections, 1)  # warm
+        path = f"/v1/erase?dim={args.dim}"
+        load(server.port, path, body, form, args.connections, 1)  # warm
         before = server.spent()
-        loads.append(load(server.port, "/v1/erase", body, form, args.connections, args.seconds))
+        loads.append(load(server.port, path, body, form, args.connections, args.seconds))
         cpu.append((server.spent() - before) / loads[-1].requests * 1e3)
     print(line(form, rows, *loads, *cpu), flush=True)
     return sum(found.bad for found in loads)
@@ -80,7 +81,7 @@ def case(
 def check(port: int, file: Path, form: str, x: np.ndarray, body: bytes) -> None:
     """A fast wrong answer is worth nothing."""
     request = urllib.request.Request(
-        f"http://127.0.0.1:{port}/v1/erase", body, {"Content-Type": form}
+        f"http://127.0.0.1:{port}/v1/erase?dim={x.shape[1]}", body, {"Content-Type": form}
     )
     with urllib.request.urlopen(request, timeout=60) as answer:
         said = answer.read()

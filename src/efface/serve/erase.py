@@ -57,7 +57,7 @@ class Service:
 
     async def _answered(self, request: Request) -> Response:
         form = _form(request)
-        _check_dim(request, self.eraser.dim)
+        _check_dim(request, form, self.eraser.dim)
         self.gate.check()
         body = bytearray()
         try:
@@ -127,10 +127,17 @@ def _form(request: Request) -> str:
     return form
 
 
-def _check_dim(request: Request, dim: int) -> None:
-    """Where the client says what it sends, it must be what the projector takes."""
-    for said in (request.headers.get("x-efface-dim"), request.query_params.get("dim")):
-        if said is not None and said.strip() != str(dim):
-            raise Problem(
-                422, "wrong-dimension", f"the projector takes {dim}-dimensional vectors", dim=dim
-            )
+def _check_dim(request: Request, form: str, dim: int) -> None:
+    """What the client says that it sends must be what the projector takes. Bytes alone do not tell
+    two vectors from one of twice the dimension, so with them it has to say so: else vectors of
+    another encoder would come back as if they were clean."""
+    said = (request.headers.get("x-efface-dim"), request.query_params.get("dim"))
+    if any(one is not None and one.strip() != str(dim) for one in said):
+        raise Problem(
+            422, "wrong-dimension", f"the projector takes {dim}-dimensional vectors", dim=dim
+        )
+    if form == BINARY and said == (None, None):
+        raise Problem(
+            422, "no-dimension", "say the dimension of binary vectors with the header X-Efface-Dim or "
+            f"?dim=; the projector takes {dim}-dimensional ones", dim=dim,
+        )  # fmt: skip

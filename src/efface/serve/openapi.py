@@ -12,7 +12,7 @@ _PROBLEMS = {
     408: "The body did not arrive in time.",
     413: "The body or the batch is too large.",
     415: "Another media type or a content encoding.",
-    422: "Wrong dimension, ragged rows, or a row that is zero or not finite; the row is named.",
+    422: "Wrong dimension or none said, ragged rows, or a row that is zero or not finite.",
     503: "Overloaded; `Retry-After` says when to come back.",
 }
 
@@ -51,7 +51,9 @@ def responses(dim: int) -> dict[int | str, dict[str, Any]]:
 
 
 def _dimension(name: str, where: str, dim: int) -> dict[str, Any]:
-    text = "Dimension of the vectors, to be checked against the projector's."
+    text = (
+        "Dimension of the vectors, checked against the projector's. Binary bodies need one of both."
+    )
     schema = {"type": "integer", "example": dim}
     return {"name": name, "in": where, "required": False, "description": text, "schema": schema}
 

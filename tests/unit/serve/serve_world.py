@@ -25,7 +25,7 @@ from efface.serve.limits import Limits
 from efface.serve.server import listen, settings
 
 DIM = 16
-BINARY = {"content-type": "application/octet-stream"}
+BINARY = {"content-type": "application/octet-stream", "x-efface-dim": str(DIM)}
 JSON = {"content-type": "application/json"}
 PATIENT_TEST = 20.0
 
@@ -113,7 +113,8 @@ def until(true: Callable[[], bool]) -> None:
 
 def head(length: int | None = None, *more: str) -> bytes:
     """The head of a binary request as it goes over the wire."""
-    lines = ["POST /v1/erase HTTP/1.1", "Host: x", "Content-Type: application/octet-stream", *more]
+    form = ["Content-Type: application/octet-stream", f"X-Efface-Dim: {DIM}"]
+    lines = ["POST /v1/erase HTTP/1.1", "Host: x", *form, *more]
     if length is not None:
         lines.append(f"Content-Length: {length}")
     return ("\r\n".join(lines) + "\r\n\r\n").encode()

@@ -151,9 +151,22 @@ def test_no_vector_at_all(client: httpx.Client) -> None:
 
 
 def test_a_dimension_that_is_wrong_is_refused_unread(client: httpx.Client) -> None:
-    for path, more in ((f"?dim={DIM + 1}", {}), ("?dim=x", {}), ("", {"X-Efface-Dim": "3"})):
+    for path, more in ((f"?dim={DIM + 1}", {}), ("?dim=x", {}), ("", {"x-efface-dim": "3"})):
         answer = client.post(f"/v1/erase{path}", content=rows(2).tobytes(), headers=BINARY | more)
         assert problem(answer, 422, "wrong-dimension")["dim"] == DIM
+
+
+def test_bytes_of_another_dimension_that_fit_by_chance(client: httpx.Client) -> None:
+    """Four vectors of half the dimension have as many bytes as two: without a word they would be
+    erased as what they are not, and keep who is in them."""
+    half = rows(2).reshape(4, DIM // 2)
+    form = {"content-type": BINARY["content-type"]}
+    answer = client.post("/v1/erase", content=half.tobytes(), headers=form)
+    found = problem(answer, 422, "no-dimension")
+    assert found["dim"] == DIM
+    assert "X-Efface-Dim" in found["detail"]
+    answer = client.post(f"/v1/erase?dim={DIM // 2}", content=half.tobytes(), headers=form)
+    problem(answer, 422, "wrong-dimension")
 
 
 @pytest.mark.parametrize("count", [33, 64])

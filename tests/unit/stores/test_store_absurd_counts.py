@@ -101,9 +101,7 @@ def test_parts_beyond_all_reason_are_refused(tmp_path: Path) -> None:
     edited(path, lambda raw, groups: absurd(raw, groups, rows))
     store = open_source(parse(str(path)))
     assert store.shape.rows == rows
-    with pytest.raises(
-        DataError, match=r"emb.parquet: says it has .* give --part-rows"
-    ):
+    with pytest.raises(DataError, match=r"emb.parquet: says it has .* give --part-rows"):
         run(path, tmp_path / "new.parquet", axes(DIM), part_rows=5)
     assert not list(tmp_path.glob("new*"))
 
