@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from numbers import Integral
 from typing import Any
 
 from efface.auditing.scene import Scene, Shipped
@@ -33,10 +34,16 @@ class Rules:
             raise PlanError(f"level must lie between 0 and 1, not {self.level}")
         if self.mode not in ("strong", "paper"):
             raise PlanError(f"mode is 'strong' or 'paper', not {self.mode!r}")
-        if self.bootstrap < 200:
+        if not _whole(self.seed):
+            raise PlanError(f"seed is a whole number from 0, not {self.seed!r}")
+        if not _whole(self.bootstrap, 200):
             raise PlanError(f"bootstrap needs at least 200 resamples, not {self.bootstrap}")
-        if self.resamples < 1 or not self.shots or min(self.shots) < 1:
+        if not self.shots or not all(_whole(n, 1) for n in (self.resamples, *self.shots)):
             raise PlanError("shots and resamples are whole numbers from 1")
+
+
+def _whole(number: Any, least: int = 0) -> bool:
+    return isinstance(number, Integral) and not isinstance(number, bool) and int(number) >= least
 
 
 def attack_specs(attacks: Sequence[str | Attack | Spec] | None) -> list[Spec]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
@@ -44,7 +44,7 @@ class AuditPlan(msgspec.Struct, frozen=True):
     shots: tuple[int, ...] = (1, 4, 16)
     resamples: int = 5
     quota: int | None = 5
-    seed: int = 0
+    seed: Annotated[int, msgspec.Meta(ge=0)] = 0
     fail_above: float | None = None
     target: float | None = None
     auto: Literal["privacy", "coverage"] = "privacy"

@@ -141,6 +141,12 @@ def unknown_parameter(folder: Path) -> tuple[list[str], str]:
     return ["audit", good(folder), "--plan", str(path)], "plan.toml: isp has no parameter"
 
 
+def negative_seed(folder: Path) -> tuple[list[str], str]:
+    path = folder / "plan.toml"
+    path.write_text("seed = -1\n[split]\nfit = 0.5\n")
+    return ["audit", good(folder), "--plan", str(path)], "plan.toml: Expected `int` >= 0"
+
+
 def plan_is_no_toml(folder: Path) -> tuple[list[str], str]:
     path = folder / "plan.toml"
     path.write_text("far = = 3")
@@ -187,8 +193,8 @@ CASES: list[Case] = [
     missing_file, unknown_column, ragged, not_numbers, not_a_number, zero_row, one_identity,
     single_image, overlapping_split, other_dimension, apply_other_dimension, truncated_projector,
     tampered_projector, corrupt_parquet, unknown_plan_key, unknown_key_inside, unknown_parameter,
-    plan_is_no_toml, unwritable_output, impossible_rank, bad_far, unknown_attack, unknown_paper,
-    rank_without_protect, fit_in_missing_folder, damaged_report,
+    negative_seed, plan_is_no_toml, unwritable_output, impossible_rank, bad_far, unknown_attack,
+    unknown_paper, rank_without_protect, fit_in_missing_folder, damaged_report,
 ]  # fmt: skip
 
 
