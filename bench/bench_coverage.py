@@ -102,8 +102,9 @@ def audit(setting: Setting, judge: Verification, rng: np.random.Generator) -> tu
     weights = intervals.draw(len(evidence.mated), judge.bootstrap, rng)
     draws = intervals.rate_draws(evidence.accepted, evidence.mated, weights)
     fixed = intervals.interval(
-        accepted / mated, draws, n=mated, clusters=len(evidence.mated), method="threshold fixed"
-    )
+        accepted / mated, draws, reach=intervals.reach(evidence.accepted, evidence.mated), n=mated,
+        clusters=len(evidence.mated), method="threshold fixed",
+    )  # fmt: skip
     naive = stats.binomtest(accepted, mated).proportion_ci(0.95, method="wilson")
     return (
         (float(ours.low or 0), float(ours.high or 0)),

@@ -301,12 +301,30 @@ def test_one_more_person_by_hand() -> None:
     found = intervals.reach(np.array([0, 0, 0]), sizes)
     assert found.units == pytest.approx(1600 / 600)
     assert found.up == pytest.approx(600 / 1600)  # whole, for want of anybody who succeeded
-    # Who succeeds does so in half of its pairs; one person of 15 pairs succeeds whole.
+    # Who succeeds does so in half of its pairs, or with a quarter of a person of 15 pairs that
+    # succeeds in all in s of them; all do in 15 of 40. What is above chance succeeds together.
     half = intervals.reach(np.array([0, 5, 10]), sizes)
-    rate = (25 + 100 + 15**2) / (50 + 200 + 15**2)
-    assert half.up == pytest.approx(rate * 15 / 40)
-    assert half.down > half.up
+    s, p = (25 + 100 + 15**2 / 4) / (50 + 200 + 15**2 / 4), 15 / 40
+    assert half.up == pytest.approx((s - p) / (1 - p) * 15 / 40)
+    s, p = (100 + 25 + 100 + 15**2 / 4) / (100 + 50 + 200 + 15**2 / 4), 25 / 40
+    assert half.down == pytest.approx((s - p) / (1 - p) * 15 / 40)
     assert intervals.reach(np.array([10, 5, 10]), sizes).down == pytest.approx(half.up)
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.3, 0.8])
+def test_where_pairs_are_trials_of_their_own_one_more_is_a_pair(
+    rate: float, rng: np.random.Generator
+) -> None:
+    """People alike: the ends must be those of as many trials as there are pairs."""
+    sizes = np.full(300, 50.0)
+    hits = rng.binomial(50, rate, 300).astype(float)
+    found = intervals.reach(hits, sizes)
+    assert found.up * sizes.sum() < 2.5
+    assert found.down * sizes.sum() < 2.5
+    value, pairs_ = hits.sum() / sizes.sum(), int(sizes.sum())
+    exact = stats.binomtest(int(hits.sum()), pairs_).proportion_ci(method="exact")
+    assert ends(rate_interval(hits, sizes)) == pytest.approx((exact.low, exact.high), abs=0.002)
+    assert exact.low < value < exact.high
 
 
 def test_where_successes_are_spread_the_percentiles_decide(rng: np.random.Generator) -> None:

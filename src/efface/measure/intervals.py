@@ -8,7 +8,7 @@ Products of weights exaggerate: what is chance between two people, and not a tra
 count three times (Owen 2007, The pigeonhole bootstrap). ``pair_shrink`` measures by how much.
 
 Few successes say little about the spread of successes. So an end allows for one more person, as
-large as people are and succeeding as those do who succeed: see ``Reach``.
+large as people are, whose pairs succeed together as far as those of others do: see ``Reach``.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ _WORK = 400_000_000
 _MIN_RESAMPLES = 200
 _RUN = 128
 _FEW = 20
+_DOUBT = 0.25
+"""Of one person who succeeds in all of its pairs: few successes do not show how they cluster.
+A whole one is too much at a low TAR, none too little (simulated: docs/design/decisions.md, p)."""
 
 
 def resamples(wanted: int, tail: int, people: int) -> int:
@@ -155,13 +158,18 @@ def reach(hits: NDArray[Any], sizes: NDArray[Any]) -> Reach:
 
 
 def one_more(hits: NDArray[Any], sizes: NDArray[Any], total: float, square: float) -> float:
-    """Share of all ``total`` pairs in which one more person would succeed.
+    """Share of all ``total`` pairs in which one more person would succeed together.
 
-    It is as large as people are on average, each weighed by its pairs, and succeeds as often as
-    who succeeds does: in how many of its pairs, over those who do and one in all of its pairs.
+    It is as large as people are on average, each weighed by its pairs. With s, how often who
+    succeeds does (over those who do and a part of one who always does), and p, how often all do,
+    (s - p) / (1 - p) of it is more than chance: all where people succeed wholly or not at all, one
+    pair where every pair is a trial of its own.
     """
     size = square / total
-    return float((hits @ hits + size**2) / (hits @ sizes + size**2) * size / total)
+    doubt = _DOUBT * size**2
+    s, p = (hits @ hits + doubt) / (hits @ sizes + doubt), hits.sum() / total
+    together = (s - p) / (1 - p) if p < 1 else 1.0
+    return float(min(max(together * size, 1.0), size) / total)
 
 
 def interval(
