@@ -138,6 +138,6 @@ def _check_dim(request: Request, form: str, dim: int) -> None:
         )
     if form == BINARY and said == (None, None):
         raise Problem(
-            422, "no-dimension", "say the dimension of binary vectors with the header X-Efface-Dim or "
+            422, "no-dimension", "say the dimension of binary vectors with X-Efface-Dim or "
             f"?dim=; the projector takes {dim}-dimensional ones", dim=dim,
         )  # fmt: skip
