@@ -23,8 +23,8 @@ class Ruling:
     release: str
     worst: Worst
     outcome: Outcome
-    unproven: bool = False
-    """The people tested may be among those that the projector was fitted on."""
+    doubt: str = ""
+    """Why nothing may pass, however small the number."""
 
 
 def verdict(
@@ -44,9 +44,7 @@ def verdict(
     raw = next((r.name for r in releases if r.protection is None), None)
     before = next((w for w in worst_cases if w.release == raw and raw != ruling.release), None)
     others = [(r.release, r.outcome) for r in rulings if r is not ruling]
-    story = sentences.Story(
-        ruling.worst, ruling.outcome, limit, far, before, others, ruling.unproven
-    )
+    story = sentences.Story(ruling.worst, ruling.outcome, limit, far, before, others, ruling.doubt)
     return Verdict(
         outcome=ruling.outcome,
         limit=limit,
@@ -65,16 +63,21 @@ def deciding(releases: Sequence[ReleaseSummary]) -> list[str]:
 def rule(
     worst_cases: Sequence[Worst], releases: Sequence[ReleaseSummary], limit: float | None
 ) -> list[Ruling]:
-    """The outcome of every deciding release; one without a worst case was not measured."""
+    """The outcome of every deciding release; one without a worst case was not measured.
+
+    Nothing passes on people whom its projector may know, nor while an attacker is unmeasured who
+    may have been the worst (P10, P13).
+    """
     known = {w.release: w for w in worst_cases}
     unproven = {r.name for r in releases if r.unseen == "not shown"}
     rulings = []
     for name in deciding(releases):
         worst = known.get(name) or _unmeasured(name)
         found = outcome(worst, limit)
-        if found == "pass" and name in unproven:
+        doubt = sentences.MAYBE_KNOWN if name in unproven else sentences.missing(worst)
+        if found == "pass" and doubt:
             found = "inconclusive"
-        rulings.append(Ruling(name, worst, found, name in unproven))
+        rulings.append(Ruling(name, worst, found, doubt))
     return rulings
 
 

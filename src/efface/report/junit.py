@@ -5,7 +5,6 @@ from __future__ import annotations
 from xml.etree import ElementTree as ET
 
 from efface.report.gate import Ruling, rule
-from efface.report.sentences import MAYBE_KNOWN
 from efface.report.words import clean, count, interval, rate
 from efface.results import Measurement, Report
 
@@ -55,8 +54,8 @@ def _gate(suite: ET.Element, ruling: Ruling, report: Report) -> None:
         failure.text = _lines(report) if ruling.release == report.verdict.release else clean(told)
     elif ruling.outcome == "inconclusive":
         why = told or worst.note or worst.status
-        if ruling.unproven and told:
-            why = f"{why}; {MAYBE_KNOWN}"
+        if ruling.doubt and told:
+            why = f"{why}; {ruling.doubt}"
         ET.SubElement(case, "skipped", message=_line(f"inconclusive: {why}"))
     elif ruling.outcome == "not applicable":
         ET.SubElement(case, "skipped", message=_line(f"no limit was set: {told}"))

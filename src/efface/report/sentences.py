@@ -46,8 +46,8 @@ class Story:
     before: Worst | None
     """The worst case of the raw vectors; None where the raw vectors themselves decide."""
     others: list[tuple[str, Outcome]]
-    unproven: bool = False
-    """The people tested may be among those that the projector was fitted on."""
+    doubt: str = ""
+    """Why nothing may pass, however small the number."""
 
     @property
     def still(self) -> str:
@@ -68,7 +68,7 @@ def headline(story: Story) -> str:
         if high is None:
             return f"{lead}: {linked}, but how far off that may be is not known; {limit}."
         if high <= story.limit:
-            return f"{lead}: {linked}, but {MAYBE_KNOWN}; {limit}."
+            return f"{lead}: {linked}, but {story.doubt}; {limit}."
         return f"{lead}: {linked}, but it may be as many as {at_most(high)}; {limit}."
     return f"{lead}: {linked}."
 
@@ -88,6 +88,17 @@ def tell(story: Story) -> list[str]:
             *_note(story.worst),
         ]
     return [*lines, *_others(story), _caveat(story.worst)]
+
+
+def missing(worst: Worst) -> str:
+    """Attackers for whom the data do not suffice, where others were measured."""
+    if worst.tar.value is None or not worst.unmeasured:
+        return ""
+    count = worst.attackers + worst.unmeasured
+    return (
+        f"for {worst.unmeasured:,} of {count:,} attackers the data do not suffice, and one of them "
+        "may be the worst"
+    )
 
 
 def nothing(limit: float | None) -> tuple[str, list[str]]:
@@ -156,7 +167,7 @@ def _against_limit(story: Story) -> list[str]:
         return [f"{start}; without an interval it cannot be said that the figure stays below it."]
     if high <= limit:
         return [f"{start}; the interval lies at or below it, which proves nothing here: "
-                f"{MAYBE_KNOWN}."]  # fmt: skip
+                f"{story.doubt}."]  # fmt: skip
     upper, bound = apart(high, limit)
     return [
         f"{start}; the figure is not above it but the interval reaches over it ({upper} against "

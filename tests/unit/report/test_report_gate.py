@@ -244,3 +244,15 @@ def test_knowledge_is_explained() -> None:
     naive = worst("isp", 0.6, 0.5, 0.7, attacker="lda, naive")
     text = told(verdict([naive], [summary("isp")], None, FAR))
     assert "learned from unprotected vectors" in text
+
+
+def test_nothing_passes_while_an_attacker_is_unmeasured() -> None:
+    """Four pictures of each person cannot carry a probe on 16: it might have been the worst."""
+    small = worst("isp", 0.01, 0.0, 0.04, attackers=5, unmeasured=7)
+    found = verdict([small], [summary("isp")], 0.05, FAR)
+    assert found.outcome == "inconclusive"
+    why = "for 7 of 12 attackers the data do not suffice, and one of them may be the worst"
+    assert why in found.headline
+    assert any(why in line for line in found.sentences)
+    failed = worst("isp", 0.2, 0.1, 0.3, attackers=5, unmeasured=7)
+    assert verdict([failed], [summary("isp")], 0.05, FAR).outcome == "fail"
