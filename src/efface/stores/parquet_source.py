@@ -48,6 +48,12 @@ class ParquetSource:
         if not self.path.is_dir():
             return [""]
         found = [path.relative_to(self.path) for path in self.path.rglob("*")]
+        for path in found:
+            if (self.path / path).is_symlink() and (self.path / path).is_dir() and _shown(path):
+                raise DataError(
+                    f"{self.path / path}: is a link to a folder, which is not followed: put the "
+                    "folder itself there, or erase it as a store of its own"
+                )
         names = sorted(path.as_posix() for path in found if _is_data(path))
         files = [name for name in names if self._full(name).is_file()]
         if not files:
@@ -144,8 +150,11 @@ def located(part: Part) -> tuple[int, str]:
 
 
 def _is_data(path: Path) -> bool:
-    inner = any(p.startswith(_HIDDEN) or p.endswith(".efface-work") for p in path.parts)
-    return path.suffix.lower() in PARQUET and not inner
+    return path.suffix.lower() in PARQUET and _shown(path)
+
+
+def _shown(path: Path) -> bool:
+    return not any(p.startswith(_HIDDEN) or p.endswith(".efface-work") for p in path.parts)
 
 
 def _compare(path: Path, first: Any, named: str) -> None:

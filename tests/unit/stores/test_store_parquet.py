@@ -213,6 +213,24 @@ def test_rows_of_a_folder_have_the_names_of_their_files(tmp_path: Path) -> None:
             assert vector.tolist() == table.column("emb")[int(row)].as_py()
 
 
+def test_a_link_to_a_folder_is_not_passed_over_in_silence(tmp_path: Path) -> None:
+    """Readers of the folder follow it: its rows would be missing, or stay raw where they are."""
+    (tmp_path / "old").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    table = table_of("list", "float32", 5, 4, 0.0, 0)
+    pq.write_table(table, tmp_path / "old" / "a.parquet")
+    pq.write_table(table, tmp_path / "elsewhere" / "b.parquet")
+    (tmp_path / "old" / "linked").symlink_to("../elsewhere")
+    assert pq.read_table(tmp_path / "old").num_rows == 10
+    with pytest.raises(
+        DataError, match=r"old/linked: is a link to a folder, which is not followed"
+    ):
+        run(tmp_path / "old", tmp_path / "new")
+    (tmp_path / "old" / "linked").rename(tmp_path / "old" / "_linked")
+    run(tmp_path / "old", tmp_path / "new")
+    assert pq.read_table(tmp_path / "new").num_rows == 5
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
