@@ -29,7 +29,9 @@ from efface.cli import options
     show_default=True,
     help="Probability of missing it that is accepted.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the draw.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the draw."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the check as JSON.")
 @options.quiet_warnings
 def check(store: str, projector: str, **typed: Any) -> int:

@@ -48,6 +48,7 @@ def run(
 ) -> Receipt:
     """Erase a store into a new one, verify it, write the receipt, and make it live if asked."""
     _other_file(order)
+    _check_receipt(order)
     if order.scheduler:
         order = replace(order, source=_absolute(order.source), target=_absolute(order.target))
     with reaching(_shown(order.source), "opened"):
@@ -57,6 +58,7 @@ def run(
         sink = addresses.open_sink(order.target, source)
     if (swapped := _done_before(order, sink, eraser.digest())) is not None:
         return _close(order, swapped)
+    _check_live(order)
     with _runner(shape, order, alone=_alone(source) or _alone(sink)) as runner:
         receipt = apply_store(
             eraser, source, sink, runner=runner, part_rows=order.part_rows, null=order.null,
@@ -182,6 +184,31 @@ def _other_file(order: Order) -> None:
     old, new = Path(order.source.location), Path(order.target.location)
     if old.exists() and new.exists() and new.samefile(old):
         raise StoreError(f"{new}: is the store that is read: give --out another name")
+
+
+def _check_receipt(order: Order) -> None:
+    """It replaces what has its name; that may be an older receipt and nothing else."""
+    path = order.receipt
+    targets = [Path(address.location) for address in (order.source, order.target)]
+    if os.path.abspath(path) in map(os.path.abspath, targets):
+        raise StoreError(f"{path}: is a store of this command: give another name with --receipt")
+    if os.path.lexists(path):
+        try:
+            receipts.read(path)
+        except StoreError as error:
+            raise StoreError(f"{error}: give another name with --receipt, or remove it") from error
+
+
+def _check_live(order: Order) -> None:
+    """Before the work, and not after it: there has to be something to take over."""
+    if not order.swap:
+        return
+    live = _live(order, order.swap)
+    if not (_opens(live) if live.table else Path(live.location).exists()):
+        raise StoreError(
+            f"{order.swap}: is not there, so nothing can take its place: check --swap, or leave it "
+            "out and give the target this name"
+        )
 
 
 def _absolute(address: Address) -> Address:

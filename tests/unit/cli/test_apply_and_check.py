@@ -85,6 +85,8 @@ def test_exit_codes_of_a_check(folder: Path, capsys: pytest.CaptureFixture[str])
     )
     out = said(capsys, "check", "clean.npy", "p.safetensors", "--rows", "4", "--all", code=2)
     assert "exclude each other" in out
+    out = said(capsys, "check", "clean.npy", "p.safetensors", "--seed", "-1", code=2)
+    assert "not in the range" in out
     assert "no such file" in said(capsys, "check", "gone.npy", "p.safetensors", code=2)
 
 

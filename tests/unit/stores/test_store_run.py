@@ -123,6 +123,28 @@ def test_a_file_is_not_read_and_written_at_once(tmp_path: Path, order: Order) ->
         run(order, ERASER)
 
 
+@pytest.mark.parametrize("name", ["old.npy", "new.npy", "notes.txt"])
+def test_a_receipt_never_replaces_anything_but_a_receipt(
+    tmp_path: Path, order: Order, vectors: np.ndarray, name: str
+) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    wrong = Order(order.source, order.target, tmp_path / name)
+    with pytest.raises(StoreError, match="give another name with --receipt"):
+        run(wrong, ERASER)
+    np.testing.assert_array_equal(np.load(tmp_path / "old.npy"), vectors)
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+    assert not (tmp_path / "new.npy").exists()
+    run(order, ERASER)
+    run(ordered(tmp_path, resume=True), ERASER)  # over the older receipt
+
+
+def test_a_live_name_that_is_not_there_is_told_before_the_work(tmp_path: Path) -> None:
+    np.save(tmp_path / "old.npy", np.ones((3, 8), np.float32))
+    with pytest.raises(StoreError, match=r"gone\.npy: is not there, so nothing can take its place"):
+        run(ordered(tmp_path, swap=str(tmp_path / "gone.npy")), ERASER)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["old.npy"]
+
+
 @pytest.mark.parametrize(
     ("rows", "part_rows", "workers", "expected"),
     [(100, None, 8, 1), (100, 10, 8, 8), (100, 60, 8, 2), (100, 100, None, 1), (100, 1, 1, 1)],
