@@ -78,7 +78,7 @@ def rows(reports: list[Report]) -> Iterator[list[str]]:
         kept = statistics.mean(
             x.variance_kept for r in reports for x in r.releases if x.name == release.name
         )
-        names = ", ".join(sorted({w.attacker for w in worst}))
+        names = " / ".join(sorted({w.attacker for w in worst}))
         yield [
             release.name,
             f"{100 * kept:.1f} %",
