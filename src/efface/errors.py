@@ -35,5 +35,10 @@ class StoreError(EffaceError, ValueError):
     """A store cannot be read, written or taken up again: names the store and the way out."""
 
 
+class TemplateError(EffaceError, ValueError):
+    """A template cannot be read, is another scheme's, or is not reproduced: never says which
+    part of a secret was wrong."""
+
+
 class EffaceWarning(UserWarning):
     """Something a careful reader of the result has to know."""
