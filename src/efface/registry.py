@@ -25,6 +25,10 @@ _MODULES = (
     "efface.attack.verify.mlp",
     "efface.attack.verify.fusion",
     "efface.judge.verification",
+    "efface.protect.template.mrp",
+    "efface.protect.template.facial_fe",
+    "efface.protect.template.l2fe_hash",
+    "efface.protect.template.biohash",
 )
 _ENTRIES: dict[tuple[str, str], tuple[Card, Any]] = {}
 

@@ -167,8 +167,8 @@ class Template:
 
     scheme: str
     version: int
-    record: Parts
-    helper: Parts
+    record: Parts = field(repr=False)  # what is stored does not belong into logs
+    helper: Parts = field(repr=False)
 
     def __post_init__(self) -> None:
         for name in ("record", "helper"):
@@ -183,7 +183,7 @@ class Template:
 def _plain(name: str, value: NDArray[Any]) -> NDArray[Any]:
     """A read-only array of numbers; anything that could hold an object is refused."""
     array = np.array(value)
-    if array.dtype.kind not in "iufb":
+    if array.dtype.kind not in "iuf":
         raise DataError(f"part {name!r} of a template holds {array.dtype}: give it plain numbers")
     array.flags.writeable = False
     return array
