@@ -7,6 +7,7 @@ recognised by a digest. It is public: the attacker has it, or a better one.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -43,7 +44,9 @@ class Basis:
     def _orthogonal(self) -> tuple[Matrix, Matrix, Matrix]:
         q, r = np.linalg.qr(self.rows.T.astype(np.float64))
         lengths = np.diag(r).copy()  # with signs, which cancel in every product below
-        return q / lengths, np.ascontiguousarray((r / lengths[:, None]).T), np.abs(lengths)
+        with np.errstate(divide="ignore", invalid="ignore"):  # singular rows: ``check`` says so
+            frame, mu = q / lengths, np.ascontiguousarray((r / lengths[:, None]).T)
+        return frame, mu, np.abs(lengths)
 
     @property
     def frame(self) -> Matrix:
@@ -110,14 +113,28 @@ def nearest_plane(basis: Basis, targets: Ints) -> Ints:
     them settled, one product carries it to all earlier ones. The combination of rows is never
     formed: its secret is the same combination of the rows' secrets, exactly.
     """
-    size, q = len(basis.rows), basis.lattice.shape.q
+    q = basis.lattice.shape.q
     found = np.empty((len(targets), basis.lattice.shape.l), np.int64)
-    for start in range(0, len(targets), _CHUNK):
-        part = targets[start : start + _CHUNK].astype(np.float64)
-        steps = _rounded(basis.mu, np.ascontiguousarray((part @ basis.frame).T), size)
-        whole = steps.T.astype(np.int64) % q
-        found[start : start + _CHUNK] = modular.matmul(whole, basis.secrets, q)
+    for rows, steps in _steps(basis, targets):
+        found[rows] = modular.matmul(steps % q, basis.secrets, q)
     return found
+
+
+def nearest_point(basis: Basis, targets: Ints) -> Ints:
+    """The lattice points themselves. What is left, target - point, is short for a right guess and
+    long for a wrong one: who holds a sketch needs no hash to tell them apart."""
+    found = np.empty_like(targets)
+    for rows, steps in _steps(basis, targets):
+        found[rows] = steps @ basis.rows
+    return found
+
+
+def _steps(basis: Basis, targets: Ints) -> Iterator[tuple[slice, Ints]]:
+    """For each chunk of targets, how often each row of the basis is taken."""
+    for start in range(0, len(targets), _CHUNK):
+        rows = slice(start, start + _CHUNK)
+        place = np.ascontiguousarray((targets[rows].astype(np.float64) @ basis.frame).T)
+        yield rows, _rounded(basis.mu, place, len(basis.rows)).T.astype(np.int64)
 
 
 def _rounded(mu: Matrix, place: Matrix, size: int) -> Matrix:
