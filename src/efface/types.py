@@ -215,10 +215,13 @@ class Release:
 @dataclass(frozen=True, eq=False)
 class Claim:
     """What an attack asserts. For verification: unit comparison vectors, whose inner product
-    is the score of a pair."""
+    is the score of a pair. Of templates: an embedding for each, of unit length."""
 
     vectors: Floats
-    kind: Literal["comparison vectors"] = "comparison vectors"
+    kind: Literal["comparison vectors", "embeddings"] = "comparison vectors"
+    guesses: Codes | None = None
+    """Of embeddings: the number of the guess that reproduced the record, 0 where none did. Who
+    holds a template sees that without a judge."""
 
 
 @runtime_checkable

@@ -29,6 +29,8 @@ class Shape:
     q: int
 
     def check(self) -> None:
+        if not all(type(n) is int for n in (self.m, self.l, self.q)):
+            raise PlanError(f"a lattice takes whole numbers, not {self.m}, {self.l} and {self.q}")
         modular.check_prime(self.q)
         if not 0 < self.l < self.m:
             raise PlanError(

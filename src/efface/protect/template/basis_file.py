@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +38,7 @@ def read_basis(path: Path) -> Basis:
     try:
         if path.stat().st_size > _LARGEST:
             raise ValueError("too large")
-        with np.load(path, allow_pickle=False) as found:
+        with np.load(BytesIO(path.read_bytes()), allow_pickle=False) as found:
             parts = {name: found[name] for name in found.files}
         return _basis(parts)
     except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:

@@ -153,6 +153,7 @@ class L2FEHash(Extractor):
         return basis.reach(shortened(probes - enrolled, self.m) * (self.q / self.quantiser_.width))
 
     def settings(self) -> dict[str, Scalar]:
+        self._require_fit()
         learnt: dict[str, Scalar] = {
             "minimum": self.quantiser_.low,
             "maximum": self.quantiser_.high,

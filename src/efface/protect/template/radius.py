@@ -67,7 +67,7 @@ def radius_at(scheme: TemplateShell, impostors: Matrix, fmr: float) -> float:
 
 def accepted_at(scheme: TemplateShell, borders: Matrix, radius: float) -> NDArray[np.bool_]:
     """Which of these tries are accepted at a radius."""
-    return np.asarray(borders >= radius if scheme.looser is False else borders <= radius)
+    return np.asarray(borders <= radius if scheme.looser else borders > radius)
 
 
 def _borders(
