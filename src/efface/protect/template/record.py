@@ -108,6 +108,8 @@ class _Reader:
         if code >= len(_TYPES) or axes > _MOST_AXES:
             raise _damaged()
         shape = tuple(int.from_bytes(self.take(4), "little") for _ in range(axes))
+        if not _storable(shape):
+            raise _damaged()
         dtype = np.dtype("<" + _TYPES[code])
         raw = self.take(math.prod(shape) * dtype.itemsize)
         return np.frombuffer(raw, dtype).reshape(shape).astype(dtype.newbyteorder("="))
@@ -118,12 +120,17 @@ def _packed(parts: Parts | Mapping[str, NDArray[Any]]) -> list[bytes]:
     for name in sorted(parts):
         array = parts[name]
         kind = f"{array.dtype.kind}{array.dtype.itemsize}"
-        if kind not in _TYPES or array.ndim > _MOST_AXES:
+        if kind not in _TYPES or array.ndim > _MOST_AXES or not _storable(array.shape):
             raise TemplateError(f"part {name!r} of a template cannot be stored as {array.dtype}")
         lengths = b"".join(length.to_bytes(4, "little") for length in array.shape)
         head = _name(name) + bytes([_TYPES.index(kind), array.ndim]) + lengths
         out.append(head + np.ascontiguousarray(array, "<" + kind).tobytes())
     return out
+
+
+def _storable(shape: tuple[int, ...]) -> bool:
+    """Whether no product of the lengths is out of bounds, zeros among them or not."""
+    return math.prod(max(length, 1) for length in shape) <= _LARGEST
 
 
 def _name(name: str) -> bytes:

@@ -88,6 +88,14 @@ def test_hostile_changes_are_refused_or_canonical(template: Template, data: Any)
     assert pack(found) == sealed(bytes(body))
 
 
+def test_lengths_beyond_memory_are_refused_though_nothing_follows() -> None:
+    body = b"EFTP\x01\x01a\x01\x00\x01\x00\x01y\x00\x02" + b"\0\0\0\0" + b"\xff" * 4
+    with pytest.raises(TemplateError, match="damaged"):
+        unpack(sealed(body))
+    with pytest.raises(TemplateError, match="cannot be stored as"):
+        pack(Template("a", 1, {"y": np.zeros((0, 1 << 25), "u1")}, {}))
+
+
 def test_another_format_is_named() -> None:
     blob = bytearray(pack(Template("mrp", 1, {}, {})))
     blob[4] = 2
