@@ -62,3 +62,13 @@ def test_babai_is_that_of_exact_fractions(rng: np.random.Generator, unreduced: b
     wanted = np.array([slow.babai(basis.rows.tolist(), t) for t in targets.tolist()])
     np.testing.assert_array_equal(nearest_point(basis, targets), wanted)
     np.testing.assert_array_equal(nearest_plane(basis, targets), lattice.secrets(wanted))
+
+
+def test_babai_is_that_of_fpylll(rng: np.random.Generator) -> None:
+    fpylll = pytest.importorskip("fpylll", reason="fpylll (GPL) is for audits, not installed")
+    basis = reduced(Lattice(Shape(60, 20, 130003), bytes(32)))
+    matrix = fpylll.GSO.Mat(fpylll.IntegerMatrix.from_matrix(basis.rows.tolist()))
+    matrix.update_gso()
+    targets = rng.integers(0, 130003, (50, 60))
+    wanted = [np.array(matrix.babai(t), dtype=np.int64) @ basis.rows for t in targets.tolist()]
+    np.testing.assert_array_equal(nearest_point(basis, targets), wanted)

@@ -10,6 +10,7 @@ import numpy as np
 from efface.errors import PlanError
 from efface.hazmat.expand import SEED_BYTES, gaussians
 from efface.protect.template.pictures import Matrix
+from efface.threads import one_blas_thread
 
 _PUBLIC_SEED = b"efface l2fe-hash projection 1".ljust(SEED_BYTES, b"\0")
 
@@ -31,7 +32,8 @@ def shortened(x: Matrix, m: int) -> Matrix:
 
 @lru_cache(maxsize=8)
 def _columns(m: int, dim: int) -> Matrix:
-    q, r = np.linalg.qr(gaussians(_PUBLIC_SEED, f"projection {m} {dim}", (dim, m)))
+    with one_blas_thread():  # the same bits, however many cores there are
+        q, r = np.linalg.qr(gaussians(_PUBLIC_SEED, f"projection {m} {dim}", (dim, m)))
     columns = np.ascontiguousarray(q * np.sign(np.diag(r)) * math.sqrt(dim / m))
     columns.flags.writeable = False
     return columns
