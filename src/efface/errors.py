@@ -40,5 +40,25 @@ class TemplateError(EffaceError, ValueError):
     part of a secret was wrong."""
 
 
+class VaultError(EffaceError, ValueError):
+    """A vault cannot do what was asked; the text holds nothing of a vector or a template."""
+
+
+class EnrolledError(VaultError):
+    """Somebody is enrolled under this name already, perhaps since a moment ago."""
+
+
+class UnavailableError(VaultError):
+    """Not now: the database is gone, or no prepared basis is left. Nothing was half done."""
+
+
+class AttemptsError(VaultError):
+    """Too many failed tries of one user or from one source; ``wait`` is in seconds."""
+
+    def __init__(self, wait: float) -> None:
+        super().__init__(f"too many failed tries: wait {wait:.0f} s")
+        self.wait = wait
+
+
 class EffaceWarning(UserWarning):
     """Something a careful reader of the result has to know."""
