@@ -50,5 +50,4 @@ class CentreQuery:
     def run(self, release: Release) -> Claim:
         if self.population_ is None:
             raise RuntimeError("fit the attack before running it")
-        mean = self.population_.mean
-        return guess_all(release, mean[None], mean)
+        return guess_all(release, self.population_.mean[None], self.population_)

@@ -39,9 +39,9 @@ class Dictionary:
 
     source: Literal["public", "model"] = "public"
     guesses: int = 200
-    pull: float = 0.0
+    pull: float = 0.5
     components: int = 4
-    mean_: NDArray[np.float64] | None = field(default=None, repr=False)
+    population_: Population | None = field(default=None, repr=False)
     list_: NDArray[np.float64] | None = field(default=None, repr=False)
 
     schemes: ClassVar[tuple[str, ...]] = ()
@@ -61,7 +61,7 @@ class Dictionary:
         else:
             rows = known.rows[_one_each(shadow, rng)[:count]]
         pulled = (1 - self.pull) * rows + self.pull * known.mean
-        self.mean_, self.list_ = known.mean, np.concatenate([known.mean[None], pulled])
+        self.population_, self.list_ = known, np.concatenate([known.mean[None], pulled])
         return self
 
     def options(self) -> Sequence[Self]:
@@ -72,9 +72,9 @@ class Dictionary:
         return {"source": self.source, "guesses": used, "pull": self.pull}
 
     def run(self, release: Release) -> Claim:
-        if self.list_ is None or self.mean_ is None:
+        if self.list_ is None or self.population_ is None:
             raise RuntimeError("fit the attack before running it")
-        return guess_all(release, self.list_, self.mean_)
+        return guess_all(release, self.list_, self.population_)
 
 
 def _one_each(shadow: Samples, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.attack.template.stolen import unit
-from efface.types import Samples
+from efface.types import Floats, Samples
 
 Matrix = NDArray[np.float64]
 _SHRINK = 0.05
@@ -34,6 +34,44 @@ class Population:
     @property
     def direction(self) -> Matrix:
         return unit(self.mean)
+
+    def completion(self, rows: Matrix) -> Completion:
+        """For vectors of which only ``rows @ x`` is known."""
+        cross = self.covariance @ rows.T
+        gain = np.asarray(np.linalg.solve(rows @ cross, cross.T).T, np.float64)
+        inverse = np.asarray(np.linalg.solve(rows @ rows.T, rows).T, np.float64)
+        return Completion(self.mean, rows, gain, inverse)
+
+
+@dataclass(frozen=True, eq=False)
+class Completion:
+    """x = mu + S R'(R S R')^-1 (y - R mu): the mean of people given y = R x, were they Gaussian.
+
+    The part that R does not see is then stretched until x has unit length, so R x = y holds.
+    """
+
+    mean: Matrix
+    rows: Matrix
+    gain: Matrix
+    inverse: Matrix
+
+    def __call__(self, y: Matrix) -> Matrix:
+        seen = self.inverse @ y
+        x = self.mean + self.gain @ (y - self.rows @ self.mean)
+        return completed(seen, x - self.inverse @ (self.rows @ x))
+
+
+def completed(seen: Matrix, hidden: Matrix) -> Matrix:
+    """seen + s hidden of unit length, for orthogonal parts; s = 0 where seen is longer already."""
+    missing = max(0.0, 1.0 - float(seen @ seen))
+    length = float(np.linalg.norm(hidden))
+    return unit(seen + hidden * (math.sqrt(missing) / length if length > 0 else 0.0))
+
+
+def unit(x: Floats) -> Matrix:
+    """Rows of unit length; a row of zeros stays."""
+    length = np.linalg.norm(x, axis=-1, keepdims=True)
+    return np.asarray(x / np.where(length > 0, length, 1.0), np.float64)
 
 
 def spread(rows: Matrix) -> Matrix:

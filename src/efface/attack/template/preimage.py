@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from efface.attack.template.guessing import scheme_of
 from efface.attack.template.population import Population
-from efface.attack.template.stolen import completed, directions, whole
+from efface.attack.template.stolen import directions, whole
 from efface.registry import register
 from efface.results import Card, Scalar, Threat
 from efface.types import Claim, Release, Samples, Template, TemplateScheme
@@ -32,11 +32,8 @@ Matrix = NDArray[np.float64]
 )
 @dataclass
 class Preimage:
-    """x = mu + S R'(R S R')^-1 (y - R mu): the mean of people given y = R x, were they Gaussian.
-
-    Then the part that R does not see is stretched until x has unit length, so R x = y holds
-    exactly. For BioHash y is the mean projection given its sign.
-    """
+    """x from y = R x and what people look like (``Completion``). For BioHash, where only the signs
+    of y are stored, y is the mean of a Gaussian projection that has them."""
 
     population_: Population | None = field(default=None, repr=False)
 
@@ -66,11 +63,7 @@ def _solved(known: Population, scheme: TemplateScheme, template: Template) -> Ma
         return known.direction
     rows = directions(template, scheme.settings())
     y = _projected(known, template, rows)
-    cross = known.covariance @ rows.T
-    x = known.mean + cross @ np.linalg.solve(rows @ cross, y - rows @ known.mean)
-    inverse = np.linalg.pinv(rows)
-    seen = inverse @ y
-    return completed(seen, x - inverse @ (rows @ x))
+    return known.completion(rows)(y)
 
 
 def _projected(known: Population, template: Template, rows: Matrix) -> Matrix:

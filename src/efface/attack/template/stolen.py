@@ -6,18 +6,20 @@ Written from the schemes' documents and not with their code, as a thief would.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from efface.attack.template.population import Completion, Population, unit
 from efface.errors import TemplateError
 from efface.hazmat.expand import SEED_BYTES, gaussians
 from efface.hazmat.lattice import Lattice, Shape
 from efface.hazmat.reduction import Basis, nearest_point
 from efface.hazmat.sketch import e8_recover
 from efface.results import Scalar
-from efface.types import Floats, Template, TemplateScheme
+from efface.types import Template, TemplateScheme
 
 Matrix = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -40,12 +42,6 @@ def accepted(scheme: TemplateScheme, template: Template, guesses: Matrix) -> Boo
 def whole(template: Template) -> bool:
     """Whether the helper is there too (full leakage)."""
     return bool(template.helper)
-
-
-def unit(x: Floats) -> Matrix:
-    """Rows of unit length; a row of zeros stays."""
-    length = np.linalg.norm(x, axis=-1, keepdims=True)
-    return np.asarray(x / np.where(length > 0, length, 1.0), np.float64)
 
 
 # --- projections of a user ------------------------------------------------------------------
@@ -73,18 +69,29 @@ def shortening(m: int, dim: int) -> Matrix:
 # --- from an accepted guess to the enrolled vector ------------------------------------------
 
 
-def opened(scheme: TemplateScheme, template: Template, guess: Matrix, basis: Basis | None = None
-           ) -> Matrix:  # fmt: skip
+def opened(
+    scheme: TemplateScheme,
+    template: Template,
+    guess: Matrix,
+    people: Population,
+    basis: Basis | None = None,
+) -> Matrix:
     """The embedding that a guess leads to: the enrolled one for a fuzzy extractor, to rounding.
 
     With a ``basis`` of its own the thief decodes further than the service does. What comes out is
-    right if it is accepted, which the caller asks.
+    right if it is accepted, which the caller asks. What a projection does not show is filled in.
     """
     if template.scheme == "facial-fe":
         return _from_e8(scheme.settings(), template, guess)
     if template.scheme == "l2fe-hash":
-        return _from_lattice(scheme, template, guess, basis)
+        short = _from_lattice(scheme, template, guess, basis)
+        return _filler(people, len(short))(short)
     return unit(guess)
+
+
+@lru_cache(maxsize=4)
+def _filler(people: Population, m: int) -> Completion:
+    return people.completion(shortening(m, len(people.mean)).T)
 
 
 def _from_e8(settings: dict[str, Scalar], template: Template, guess: Matrix) -> Matrix:
@@ -107,30 +114,7 @@ def _from_lattice(
     levels = (target - nearest_point(basis, target) + quantised)[0]
     low, high = real(settings, "minimum"), real(settings, "maximum")
     scale = real(settings, "scale") * number(settings, "q")
-    return filled((levels + 0.5) / scale * (high - low) + low, guess)
-
-
-def filled(short: Matrix, guess: Matrix) -> Matrix:
-    """A unit vector whose shortening is ``short``; the rest of it points as the guess does.
-
-    The columns P have P'P = (d / m) I, so P (m / d) short is one such vector; what is missing to
-    unit length is taken from directions that the shortening does not see.
-    """
-    m, dim = len(short), len(guess)
-    if m == dim:
-        return unit(short)
-    columns = shortening(m, dim)
-    seen = columns @ short * (m / dim)
-    hidden = guess - columns @ (columns.T @ guess) * (m / dim)
-    return completed(seen, hidden)
-
-
-def completed(seen: Matrix, hidden: Matrix) -> Matrix:
-    """seen + s hidden of unit length, for orthogonal parts; s = 0 where seen is longer already."""
-    missing = max(0.0, 1.0 - float(seen @ seen))
-    length = float(np.linalg.norm(hidden))
-    made = seen + hidden * (math.sqrt(missing) / length if length > 0 else 0.0)
-    return unit(made)
+    return np.asarray((levels + 0.5) / scale * (high - low) + low)
 
 
 def lattice_of(template: Template, settings: dict[str, Scalar]) -> Lattice:
