@@ -73,6 +73,7 @@ def test_the_catalogue_says_what_the_card_says(card: Card) -> None:
     assert len(found) == 1
     assert found[0][1] == card.summary
     assert found[0][2] == card.accepts
+    assert not card.verdict or card.verdict in found[0]
     assert found[0][-1] == card.licence
 
 

@@ -85,14 +85,14 @@ def test_several_pictures_and_a_calibrated_radius_help_on_real_people(shared: Pa
     assert genuine[1] > genuine[0] + 0.1
 
 
-@pytest.mark.parametrize("scheme", [MRP(), BioHash(), FacialFE()], ids=lambda s: s.card.name)
+@pytest.mark.parametrize("scheme", [MRP(), BioHash(), FacialFE(fnr=0.3)], ids=lambda s: s.card.name)
 def test_the_older_schemes_verify_people_and_what_they_store_passes_for_them(
     shared: Path, scheme: Any
 ) -> None:
     population, tested = faces(shared, "face_mobile_512", most=60)
     scheme.fit(population)
     genuine, other, _ = rates(scheme, tested, population.data.mean(axis=0))
-    assert genuine > (0.25 if isinstance(scheme, FacialFE) else 0.75)  # its search allows 0.7 FNR
+    assert genuine > (0.6 if isinstance(scheme, FacialFE) else 0.75)
     assert other < 0.05
     near = []
     for person in tested.people:
