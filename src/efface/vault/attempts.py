@@ -8,15 +8,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, TextClause, delete, text, update
 
 from efface.errors import PlanError
 from efface.vault import tables
 
-_INSERT = {"postgresql": postgresql.insert, "sqlite": sqlite.insert}
+_table = tables.attempts
+_LOOK, _LESS = "held.level", "CASE WHEN held.level > 1 THEN held.level - 1 ELSE 0 END"
 
 
 @dataclass(frozen=True)
@@ -79,46 +79,47 @@ def wait(bucket: Bucket, rule: Rule) -> float:
 def charge(connection: Connection, now: float, subjects: Sequence[Subject]) -> float:
     """Count a failure for each subject, before anything is tried, or say how long to wait.
 
-    Before, because tries that run at once must not all see room for one. Rows are locked in the
-    order of kinds, so no two of these wait for each other.
+    Before, because tries that run at once must not all see room for one.
     """
-    ordered = sorted(subjects, key=lambda s: s.kind)
-    found = [drained(_locked(connection, s, now), now, s.rule) for s in ordered]
-    longest = max(wait(b, s.rule) for b, s in zip(found, ordered, strict=True))
-    for bucket, subject in zip(found, ordered, strict=True):
-        _set(connection, subject, bucket.level + (longest == 0), bucket.last)
+    rows = connection.execute(_entered(len(subjects), _LOOK), _named(subjects, now))
+    stored = {row.kind: Bucket(row.level, row.last) for row in rows}
+    found = {s: drained(stored[s.kind], now, s.rule) for s in subjects}
+    longest = max(wait(bucket, subject.rule) for subject, bucket in found.items())
+    for subject, bucket in found.items():
+        level = bucket.level + (longest == 0)
+        change = update(_table).where(
+            _table.c.kind == subject.kind, _table.c.name == subject.digest
+        )
+        connection.execute(change.values(level=level, last=bucket.last))
     return longest
 
 
 def give_back(connection: Connection, now: float, subjects: Sequence[Subject]) -> None:
     """The try was no failure after all."""
-    for subject in sorted(subjects, key=lambda s: s.kind):
-        bucket = _locked(connection, subject, now)
-        _set(connection, subject, max(0.0, bucket.level - 1), bucket.last)
+    connection.execute(_entered(len(subjects), _LESS), _named(subjects, now))
 
 
-def _locked(connection: Connection, subject: Subject, now: float) -> Bucket:
-    """The bucket as stored, this transaction's until it ends; a first try makes it."""
-    made: Any = _INSERT[connection.dialect.name](tables.attempts).values(
-        kind=subject.kind, name=subject.digest, level=0.0, last=now
+@lru_cache
+def _entered(count: int, change: str) -> TextClause:
+    """A statement that makes rows where they are not, changes them where they are, and keeps them
+    for this transaction. SQLite took it over from PostgreSQL: one text is understood by both."""
+    rows = ", ".join(f"(:kind{n}, :name{n}, 0.0, :now)" for n in range(count))
+    return text(
+        f"INSERT INTO {_table.name} AS held (kind, name, level, last) VALUES {rows} "
+        f"ON CONFLICT (kind, name) DO UPDATE SET level = {change} RETURNING kind, level, last"
     )
-    connection.execute(made.on_conflict_do_nothing())
-    columns = tables.attempts.c.level, tables.attempts.c.last
-    row = connection.execute(select(*columns).where(_is(subject)).with_for_update()).one()
-    return Bucket(float(row.level), float(row.last))
 
 
-def _set(connection: Connection, subject: Subject, level: float, last: float) -> None:
-    connection.execute(update(tables.attempts).where(_is(subject)).values(level=level, last=last))
-
-
-def _is(subject: Subject) -> ColumnElement[bool]:
-    columns = tables.attempts.c
-    return and_(columns.kind == subject.kind, columns.name == subject.digest)
+def _named(subjects: Sequence[Subject], now: float) -> dict[str, str | float]:
+    """Parameters of the statement, in one order, so that no two transactions wait in a circle."""
+    values: dict[str, str | float] = {"now": now}
+    for n, subject in enumerate(sorted(subjects, key=lambda s: s.kind)):
+        values |= {f"kind{n}": subject.kind, f"name{n}": subject.digest}
+    return values
 
 
 def forget(connection: Connection, now: float, rules: Rules) -> int:
     """Remove buckets that are empty by now; how many."""
-    table, longest = tables.attempts, max(rules.user.window, rules.source.window)
-    found = connection.execute(delete(table).where(table.c.last < now - 2 * longest))
+    longest = max(rules.user.window, rules.source.window)
+    found = connection.execute(delete(_table).where(_table.c.last < now - 2 * longest))
     return int(found.rowcount)

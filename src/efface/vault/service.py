@@ -32,7 +32,7 @@ from efface.types import Template
 from efface.vault import tables
 from efface.vault.attempts import Rules, Subject, charge, forget, give_back
 from efface.vault.configurations import Configuration, Configurations
-from efface.vault.store import Store, newest, record
+from efface.vault.store import Store, record
 
 
 @dataclass(frozen=True)
@@ -136,14 +136,10 @@ class Vault:
 
     def _admitted(self, event: str, name: str, source: str, subjects: tuple[Subject, ...]) -> Held:
         """Charge the try, and read what is held of the name, in one transaction."""
-        table = tables.people
         with self.store.begin() as connection:
             now = self.clock()
             seconds = charge(connection, now, subjects)
-            held = Held(newest(connection))
-            row = connection.execute(select(table).where(table.c.user == name)).one_or_none()
-            if row is not None:
-                held = Held(held.current, row.configuration, row.template)
+            held = _held(connection, name)
             if seconds:
                 known = name if held.template else ""
                 record(connection, now, event, "limited", known, source)
@@ -197,6 +193,16 @@ def _refuse_known(connection: Connection, name: str) -> None:
     table = tables.people
     if connection.execute(select(table.c.enrolled).where(table.c.user == name)).first():
         raise EnrolledError("somebody is enrolled under this name already")
+
+
+def _held(connection: Connection, name: str) -> Held:
+    """What there is of a name, beside the configuration in force: one statement for everybody."""
+    number, table = tables.configurations.c.number, tables.people
+    found = select(number, table.c.configuration, table.c.template).select_from(
+        tables.configurations.outerjoin(table, table.c.user == name)
+    )
+    row = connection.execute(found.order_by(number.desc()).limit(1)).one()
+    return Held(row.number, row.configuration or 0, bytes(row.template or b""))
 
 
 def _vectors(x: ArrayLike, scheme: TemplateShell, place: str) -> Matrix:

@@ -111,7 +111,9 @@ def _url(address: str) -> URL:
 
 
 def _engine(url: URL, connections: int) -> Engine:
-    options: dict[str, Any] = {"hide_parameters": True, "pool_pre_ping": True}
+    options: dict[str, Any] = {
+        "hide_parameters": True,
+    }
     if url.get_backend_name() == "postgresql":
         need("psycopg", "vault")
         options |= {"pool_size": connections, "max_overflow": connections}

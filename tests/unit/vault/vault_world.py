@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sqlalchemy import event
 
 from efface.protect.template import MRP, BioHash, Hardening, L2FEHash, Memory
 from efface.protect.template.base import TemplateShell
@@ -74,9 +75,16 @@ def peppered(pepper: bytes = PEPPER, **more: Any) -> Hardening:
 def vault_at(address: str, peppers: Callable[[], Any] = tuple, **given: Any) -> Vault:
     """A vault that is open on a database, whether or not it holds one."""
     store = Store(address)
+    if store.url.get_backend_name() == "sqlite":
+        event.listen(store.engine, "connect", _careless)
     clock = given.pop("clock", None) or Clock()
     given.setdefault("rng", _generators())
     return Vault(store, Configurations(store, peppers, lambda _: BASES), clock=clock, **given)
+
+
+def _careless(connection: Any, _: Any) -> None:
+    """Of a power cut, no test is about."""
+    connection.execute("PRAGMA synchronous = OFF")
 
 
 def made(address: str, scheme: TemplateShell | None = None, **given: Any) -> Vault:
