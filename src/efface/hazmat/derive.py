@@ -110,4 +110,5 @@ def masked(data: bytes, pepper: bytes, purpose: str, salt: bytes) -> bytes:
     """The data under a one-time stream of pepper and salt; the same call takes it off again."""
     key = peppered(pepper, f"mask {purpose}", salt)
     cover = hashlib.shake_256(key).digest(len(data))
-    return bytes(a ^ b for a, b in zip(data, cover, strict=True))
+    both = int.from_bytes(data, "little") ^ int.from_bytes(cover, "little")
+    return both.to_bytes(len(data), "little")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from efface.errors import PlanError, TemplateError
-from efface.hazmat.derive import Blake2b, KeyDerivation, check_pepper, peppered
+from efface.hazmat.derive import Argon2id, Blake2b, KeyDerivation, check_pepper, peppered
 from efface.results import Scalar
 
 ELSEWHERE = b""
@@ -31,6 +31,14 @@ class Hardening:
     bind: bool = False
     probes: Literal["mean", "vote"] = "mean"
     votes: int = 1
+
+    @classmethod
+    def hardened(cls, pepper: bytes | None = None) -> Hardening:
+        """P27 for schemes that hash: Argon2id, a bound helper, tries averaged, a pepper if given.
+
+        The radius is the scheme's: ``scheme.calibrate(people, fmr, images=...)``.
+        """
+        return cls(kdf=Argon2id(), pepper=pepper, bind=True)
 
     def check(self) -> None:
         if not isinstance(self.kdf, KeyDerivation):

@@ -158,6 +158,17 @@ def test_the_derivation_decides_the_record() -> None:
     assert len({t.helper["sketch"].tobytes() for t in made}) == 1
 
 
+def test_the_hardened_preset_verifies_and_costs_what_rfc_9106_says() -> None:
+    samples = crowd()
+    how = Hardening.hardened(PEPPER)
+    assert (how.kdf, how.pepper, how.bind, how.probes) == (Argon2id(), PEPPER, True, "mean")
+    assert Hardening.hardened().pepper is None
+    scheme = small(hardening=how).fit(samples)
+    template = scheme.enrol(samples.data[:3], rng_of())
+    assert scheme.verify(template, samples.data[3:6])
+    assert not scheme.verify(template, samples.data[30:33])
+
+
 def test_a_slow_hash_does_not_slow_who_reads_the_sketch() -> None:
     """Under Argon2id the thief sorts right guesses from wrong ones without hashing once."""
     samples = crowd()
