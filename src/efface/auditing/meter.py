@@ -122,7 +122,7 @@ class Meter:
         self.notes += dict.fromkeys(_absent(s) for s, _ in cases if _absent(s))
         cases = [(s, k) for s, k in cases if not _absent(s)]
         with Progress[AttackReading]("meter", len(cases), unit="attack") as tick:
-            return [tick(self._attack(spec, kind)) for spec, kind in cases]
+            return [tick(self.attack(spec, kind)) for spec, kind in cases]
 
     def _applies(self, spec: Spec, leakage: Leakage) -> bool:
         """Without the helper no guess can be tried; and some attacks are for one scheme."""
@@ -132,7 +132,7 @@ class Meter:
             not schemes or _name(self.scene.templates) in schemes
         )
 
-    def _attack(self, spec: Spec, leakage: Leakage) -> AttackReading:
+    def attack(self, spec: Spec, leakage: Leakage) -> AttackReading:
         params = dict(spec.params)
         if spec.name == "dictionary":
             params.setdefault("guesses", self.rules.guesses)

@@ -93,8 +93,9 @@ def _apart(users: Samples, population: Samples | None, seed: int) -> tuple[Sampl
     """Users and population without a person in common (P3); half of the people where no
     population is given."""
     if population is None:
-        parts = make_split(users, fit=0.5, shadow=0.0, calibration=0.0, test=0.5, seed=seed)
-        return users.take(parts.test), users.take(parts.fit), 0
+        parts = make_split(users, fit=0.4, shadow=0.0, calibration=0.1, test=0.5, seed=seed)
+        known = np.sort(np.concatenate([parts.fit, parts.calibration]))
+        return users.take(parts.test), users.take(known), 0
     if population.dim != users.dim:
         raise DataError(
             f"{population.dataset} has vectors of {population.dim} elements, {users.dataset} of "
@@ -124,9 +125,9 @@ def _shared(scheme: Any, bases: int) -> tuple[Any, list[str]]:
     made = copy.copy(scheme)
     made.bases = Shared(bases)
     return made, [
-        f"For speed all people share {bases} lattices, with a secret each. Who is accepted depends "
-        "on the reduced basis; rates are those of lattices of their own, but intervals leave out "
-        "that lattices differ."
+        f"For speed all people share {bases} lattice{'s' * (bases > 1)}, with a secret each. Who "
+        "is accepted depends on the reduced basis: rates are those of lattices of their own, but "
+        "intervals leave out that lattices differ."
     ]
 
 

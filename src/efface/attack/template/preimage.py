@@ -54,7 +54,7 @@ class Preimage:
             raise RuntimeError("fit the attack before running it")
         scheme = scheme_of(release)
         rows = [_solved(self.population_, scheme, t) for t in release.templates]
-        return Claim(np.array(rows).reshape(len(rows), -1), "embeddings")
+        return Claim(np.array(rows).reshape(len(rows), len(self.population_.mean)), "embeddings")
 
 
 def _solved(known: Population, scheme: TemplateScheme, template: Template) -> Matrix:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from efface.cli.vault import keep, people, serving, setup
+from efface.cli.vault import keep, meter, people, serving, setup
 
 
 @click.group()
@@ -13,7 +13,7 @@ def vault() -> None:
 
 
 for command in (
-    setup.init, people.enrol, people.verify, people.revoke, setup.rotate, keep.leak,
+    setup.init, meter.meter, people.enrol, people.verify, people.revoke, setup.rotate, keep.leak,
     serving.serve, keep.backup, keep.restore,
 ):  # fmt: skip
     vault.add_command(command)

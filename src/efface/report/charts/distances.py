@@ -10,17 +10,16 @@ _WORDS = {"genuine": "one person", "impostor": "two people", "mean": "population
 
 
 def distances(view: Distances, uid: str) -> str:
-    """Share of pairs over distance to the enrolled embedding. What matters to a guesser is how far
-    the mean lies to the left of strangers."""
+    """How often each distance occurs, beside the most frequent of its kind: the mean's are so alike
+    that shares would press the others flat. What matters is how far left of strangers it lies."""
     shown = [(spread, _look(spread)) for spread in view.spreads if spread.count]
     keys = [Key(_WORDS[s.name], look.line) for s, look in shown]
     names, taken = legend([*keys, Key("t, one person", "setting")], 0.0, 8.0, svg.WIDTH)
-    top = max(max(s.bins) / s.count for s, _ in shown)
-    frame = axes.frame((view.edges[0], view.edges[-1], False), (0, top, False), taken)
+    frame = axes.frame((view.edges[0], view.edges[-1], False), (0, 1, False), taken)
     ticks = [(v, f"{v:.1f}") for v in axes.steps(view.edges[0], view.edges[-1])]
     body = [
         names,
-        frame.draw(ticks, axes.percents(0, top), "distance to the enrolled embedding", "share"),
+        frame.draw(ticks, [], "distance to the enrolled embedding", "how often (own peak = top)"),
         svg.line((frame.x(view.t), frame.y.start), (frame.x(view.t), frame.y.end), "setting"),
     ]
     for spread, look in shown:
@@ -42,6 +41,6 @@ def _steps(view: Distances, spread: Spread) -> list[svg.Point]:
     filled = [i for i, count in enumerate(spread.bins) if count]
     points = [(view.edges[filled[0]], 0.0)]
     for i in range(filled[0], filled[-1] + 1):
-        share = spread.bins[i] / spread.count
+        share = spread.bins[i] / max(spread.bins)
         points += [(view.edges[i], share), (view.edges[i + 1], share)]
     return [*points, (view.edges[filled[-1] + 1], 0.0)]

@@ -87,7 +87,7 @@ def test_pipe_takes_the_sketch_and_the_pseudo_inverse(halves: tuple[Samples, Sam
         claim = played("pipe", Release.stored(templates, made), halves[0])
         nearer = np.linalg.norm(claim.vectors - x, axis=1)
         others = np.linalg.norm(claim.vectors - np.roll(x, 1, axis=0), axis=1)
-        assert (nearer < others).mean() > 0.9, name
+        assert (nearer < others).mean() > 0.8, name
     made, templates, x = stolen("facial-fe", halves, scale=0.5)  # decodes to zeros: -ss = s x
     claim = played("pipe", Release.stored(templates, made), halves[0])
     assert np.allclose(claim.vectors, x, atol=1e-5)
