@@ -18,6 +18,7 @@ from efface.auditing.meter import meter
 from efface.protect.template.bases import Shared
 from efface.registry import make
 from efface.types import Samples
+from machine import describe
 
 ATTACKS = ("pipe", "centre-query", "dictionary")
 LIMIT = 180.0
@@ -50,9 +51,8 @@ def main() -> None:
     print(
         f"{given.people} users x {len(ATTACKS)} attacks on {given.scheme}, {given.guesses} guesses"
     )
-    print(
-        f"{took:.1f} s elapsed, {cpu:.1f} s of CPU (limit {LIMIT:.0f} s): {reading.verdict.headline}"
-    )
+    print(f"{took:.1f} s elapsed, {cpu:.1f} s of CPU, limit {LIMIT:.0f} s")
+    print(f"{reading.verdict.headline} {describe()}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The meter on one set of embeddings, scheme after scheme: the tables of docs/templates-measured.md.
+"""The meter on one set of embeddings, scheme after scheme, for docs/templates-measured.md.
 
 python bench/measure_meter.py faces.npz population.npz [--people 200] [--only mrp]
 """

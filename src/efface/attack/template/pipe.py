@@ -16,9 +16,6 @@ from numpy.typing import NDArray
 from efface.attack.template.guessing import scheme_of
 from efface.attack.template.population import Population, unit
 from efface.attack.template.stolen import directions, lattice_of, real, whole
-from efface.hazmat.expand import SEED_BYTES
-from efface.hazmat.lattice import Lattice
-from efface.hazmat.sketch import lattice_sketch
 from efface.registry import register
 from efface.results import Card, Scalar, Threat
 from efface.types import Claim, Release, Samples, Template, TemplateScheme
@@ -117,16 +114,11 @@ def _visible(template: Template) -> Matrix | None:
 def _lattice_shadows(
     like: Template, scheme: TemplateScheme, rows: Matrix, rng: np.random.Generator
 ) -> Matrix:
-    """Sketches of other people under the thief's own secrets, a seed each; nothing is reduced."""
+    """Sketches of other people. A b mod q is uniform for a fresh A, so none has to be made."""
     shape = lattice_of(like, scheme.settings()).shape
     levels = scheme.quantised(rows)  # type: ignore[attr-defined]
-    made = [
-        lattice_sketch(
-            Lattice(shape, rng.bytes(SEED_BYTES)), rng.integers(shape.q, size=shape.l), x
-        )
-        for x in levels
-    ]
-    return np.array(made, np.float64)
+    points = rng.integers(shape.q, size=levels.shape)
+    return np.asarray((points + levels) % shape.q, np.float64)
 
 
 def _linear(x: Matrix, y: Matrix, strength: float) -> tuple[Matrix, Matrix, Matrix]:
