@@ -50,15 +50,17 @@ def restore(file: str, db: str) -> int:
 @options.data_options
 @click.option("--pepper", type=click.Path(), metavar="FILE",
               help="Judge with this pepper; attacks never get it.")  # fmt: skip
-@click.option("--people", metavar="EMB", help="Other people, whom the thief knows: run attacks.")
+@click.option(
+    "--population", metavar="EMB", help="Other people, whom the thief knows: run attacks."
+)
 @click.option("--attack", "names", multiple=True, metavar="NAME", help="Only this; repeatable.")
 @options.seed_option
 @options.quiet_warnings
-def leak(out: str, db: str, people: str | None, names: Sequence[str], seed: int,
+def leak(out: str, db: str, population: str | None, names: Sequence[str], seed: int,
          pepper: str | None, **typed: Any) -> int:  # fmt: skip
     """Write what a thief of the database would have to OUT, and attack it.
 
-    With --people every attack on templates tries to recover who is enrolled, and the share of
+    With --population every attack on templates tries to recover who is enrolled, and the share of
     templates that would let it in is printed.
     """
     from efface.vault.dump import PersonRow, write
@@ -67,8 +69,8 @@ def leak(out: str, db: str, people: str | None, names: Sequence[str], seed: int,
     dump = _dump(db, "leak")
     write(target, dump)
     click.echo(f"{out}: {len(dump.of(PersonRow))} people, as a thief would have them")
-    if people is not None:
-        for finding in _drilled(dump, people, names, seed, pepper, typed):
+    if population is not None:
+        for finding in _drilled(dump, population, names, seed, pepper, typed):
             click.echo(_line(finding))
     return 0
 
@@ -81,7 +83,7 @@ def _dump(db: str, event: str) -> Dump:
         return take(vault.store, vault.clock())
 
 
-def _drilled(dump: Dump, people: str, names: Sequence[str], seed: int, pepper: str | None,
+def _drilled(dump: Dump, population: str, names: Sequence[str], seed: int, pepper: str | None,
              typed: dict[str, Any]) -> list[Finding]:  # fmt: skip
     import numpy as np
 
@@ -89,7 +91,7 @@ def _drilled(dump: Dump, people: str, names: Sequence[str], seed: int, pepper: s
     from efface.vault.peppers import read_peppers
 
     attacks = template_attacks(names)
-    shadow = options.read(people, typed["identity"], typed["embedding"], typed["labels"])
+    shadow = options.read(population, typed["identity"], typed["embedding"], typed["labels"])
     taken = loot(dump, read_peppers(pepper))
     return drill(taken, attacks, shadow, np.random.default_rng(seed))
 

@@ -35,7 +35,7 @@ def scheme_options(function: F) -> F:
                      help="KiB of Argon2id, for each guess and each login."),
         click.option("--kdf", type=click.Choice(("blake2b", "argon2id")), default="blake2b",
                      show_default=True, help="What hashes the record."),
-        click.option("--pictures", type=click.IntRange(1), default=1, show_default=True,
+        click.option("--images", type=click.IntRange(1), default=1, show_default=True,
                      help="Of an enrolment and a try, for --fmr."),
         click.option("--fmr", type=click.FloatRange(0, 1, min_open=True, max_open=True),
                      help="Choose the radius that accepts other people at this rate."),
@@ -122,7 +122,7 @@ def _next(vault: Vault, population: str | None, pepper: str | None, bases: str,
         secret = add_pepper(pepper)[0]
     if population is not None:
         return _prepared(_scheme(population, typed, secret, bases), 1)
-    if any(options.given(name) for name in ("scheme", "params", "fmr", "pictures")):
+    if any(options.given(name) for name in ("scheme", "params", "fmr", "images")):
         raise click.UsageError("another scheme or radius is fitted to people: give --population")
     made = copy.copy(current)
     made.hardening = replace(made.hardening, pepper=secret)
@@ -145,7 +145,7 @@ def _scheme(emb: str, typed: dict[str, Any], pepper: bytes | None, bases: str) -
         scheme.bases = Shared(1)
     scheme.fit(samples)
     if typed["fmr"] is not None:
-        scheme = scheme.calibrate(samples, typed["fmr"], images=typed["pictures"])
+        scheme = scheme.calibrate(samples, typed["fmr"], images=typed["images"])
     if isinstance(scheme, L2FEHash):
         scheme.bases = pools_in(bases, "reduce")(scheme.shape)
     return scheme
