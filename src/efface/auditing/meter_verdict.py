@@ -89,8 +89,8 @@ def _bits(guessing: Guessing) -> str:
     if guessing.bits is None:
         return f"No stranger was accepted: these data vouch for {guessing.bits_low:.1f} bits."
     return (
-        f"That leaves {guessing.bits:.1f} bits: a guess that knows nothing of the person is right "
-        f"once in {_count(2**guessing.bits)}."
+        f"That leaves {guessing.bits:.1f} bits against somebody who tries embeddings of random "
+        f"people: one in {_count(2**guessing.bits)} is accepted."
     )
 
 

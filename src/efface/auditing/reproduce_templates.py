@@ -43,7 +43,8 @@ def _table(
     table: PaperTable, users: Samples, population: Samples | None, rules: MeterRules, bases: Shared
 ) -> Printed:
     if table.kind == "threshold":
-        scene = MeterScene.of(users, population, make("scheme", "mrp"), rules)
+        plain = make("scheme", "facial-fe", scale=1.0)  # what is enrolled plays no part here
+        scene = MeterScene.of(users, population, plain, rules)
         return _threshold(table, scene, rules)
     rows, notes = [], []
     for model, scheme in _schemes(table, users, population, rules, bases):

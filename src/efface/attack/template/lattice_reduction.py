@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,15 +105,21 @@ class LatticeReduction:
 
 
 def bkz(basis: Basis, block: int) -> Basis:
-    """The lattice's basis after BKZ, with the default pruning strategies; from a reduced one."""
+    """The lattice's basis after BKZ, from a reduced one."""
     fpylll = need("fpylll", "audit-gpl")
     rows = fpylll.IntegerMatrix.from_matrix(basis.rows.tolist())
-    chosen = fpylll.BKZ.Param(
-        block_size=block, strategies=fpylll.BKZ.DEFAULT_STRATEGY, flags=fpylll.BKZ.AUTO_ABORT
-    )
-    fpylll.BKZ.reduction(rows, chosen)
+    fpylll.BKZ.reduction(rows, _parameters(fpylll.BKZ, block))
     size = len(basis.rows)
     found = np.array([[int(rows[i, j]) for j in range(size)] for i in range(size)], np.int64)
     made = Basis(basis.lattice, found, f"bkz block={block}")
     made.check()
     return made
+
+
+def _parameters(bkz: Any, block: int) -> Any:
+    """With the library's pruning strategies where its package brings them; without, blocks of up to
+    some twenty are searched whole, and larger ones take hours."""
+    try:
+        return bkz.Param(block, strategies=bkz.DEFAULT_STRATEGY, flags=bkz.AUTO_ABORT)
+    except RuntimeError:  # the file of strategies is not where the library was built to look
+        return bkz.Param(block, flags=bkz.AUTO_ABORT)
