@@ -48,6 +48,10 @@ class EnrolledError(VaultError):
     """Somebody is enrolled under this name already, perhaps since a moment ago."""
 
 
+class NobodyError(VaultError):
+    """Nobody is enrolled under this name: said to who may revoke, never to who verifies."""
+
+
 class UnavailableError(VaultError):
     """Not now: the database is gone, or no prepared basis is left. Nothing was half done."""
 

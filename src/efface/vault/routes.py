@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import time
 from collections.abc import Awaitable, Callable
@@ -17,6 +18,7 @@ from efface.errors import (
     AttemptsError,
     DataError,
     EnrolledError,
+    NobodyError,
     UnavailableError,
     VaultError,
 )
@@ -27,6 +29,7 @@ from efface.vault.access import Access
 from efface.vault.asks import read_ask, read_name
 from efface.vault.service import Vault
 
+_log = logging.getLogger("efface.vault")
 T = TypeVar("T")
 Act = Callable[[Request, bytearray], Awaitable[Response]]
 
@@ -92,5 +95,8 @@ class Routes:
             ) from None
         except DataError as error:
             raise Problem(422, "bad-vectors", str(error)) from None
-        except VaultError as error:
+        except NobodyError as error:
             raise Problem(404, "not-found", str(error)) from None
+        except VaultError as error:
+            _log.error("the vault cannot work: %s", error)
+            raise Problem(503, "unavailable", "the vault is not set up; see its log") from None

@@ -7,6 +7,7 @@ written down like anybody: one answer, and one amount of work, for every failure
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,9 +22,9 @@ from efface.errors import (
     DataError,
     EffaceError,
     EnrolledError,
+    NobodyError,
     TemplateError,
     UnavailableError,
-    VaultError,
 )
 from efface.protect.template import pack, unpack
 from efface.protect.template.base import TemplateShell
@@ -33,6 +34,8 @@ from efface.vault import tables
 from efface.vault.attempts import Rules, Subject, charge, forget, give_back
 from efface.vault.configurations import Configuration, Configurations
 from efface.vault.store import Store, record
+
+_log = logging.getLogger("efface.vault")
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,7 @@ class Vault:
             record(connection, self.clock(), "revoke", outcome, name if gone else "",
                    checked_source(source))  # fmt: skip
         if not gone:
-            raise VaultError("nobody is enrolled under this name")
+            raise NobodyError("nobody is enrolled under this name")
 
     # --- the vault itself -------------------------------------------------------------------
 
@@ -153,8 +156,8 @@ class Vault:
             if held.template:
                 scheme = self.configurations.get(held.configuration).scheme
                 return scheme.verify(unpack(held.template), vectors)
-        except (TemplateError, DataError):
-            pass
+        except EffaceError as error:  # of an older pepper that is missing, too
+            _log.error("a template cannot be tried: %s", type(error).__name__)
         current = self.configurations.get(held.current)
         current.scheme.verify(current.decoy, vectors)
         return False

@@ -6,9 +6,10 @@ An error of a driver can hold parameters of a statement. None of them leaves thi
 from __future__ import annotations
 
 import logging
+import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, func, insert, inspect, select
@@ -38,7 +39,10 @@ class Store:
         return self.url.set(query={}).render_as_string(hide_password=True)
 
     def create(self) -> None:
-        """Make the tables; where they are, nothing changes."""
+        """Make the tables; where they are, nothing changes. A new file is its owner's alone."""
+        if self.url.get_backend_name() == "sqlite" and self.url.database:
+            with suppress(OSError):  # there already, or not possible: SQLite will say
+                os.close(os.open(self.url.database, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         with self._translated():
             tables.metadata.create_all(self.engine)
 

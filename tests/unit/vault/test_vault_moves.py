@@ -99,6 +99,19 @@ def test_who_is_revoked_while_moving_stays_revoked(address: str) -> None:
         assert ("renew", "overtaken") in rows(vault, "SELECT event, outcome FROM vault_audit")
 
 
+def test_a_lost_older_pepper_is_a_wrong_face(
+    address: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of all names, or whoever asks would learn who is enrolled; the log tells the operator."""
+    with closing(made(address, l2fe(hardening=peppered(PEPPER)), peppers=both)) as vault:
+        vault.enrol("ann", face(0))
+        vault.configure(l2fe(hardening=peppered(OTHER_PEPPER)))
+    with closing(vault_at(address, peppers=lambda: (OTHER_PEPPER,))) as poor:
+        for name in ("ann", "nobody"):
+            assert poor.verify(name, face(0)) is False
+    assert "cannot be tried: VaultError" in caplog.text
+
+
 def test_vectors_of_another_length_are_another_vault(address: str) -> None:
     x = np.random.default_rng(0).standard_normal((20, 48))
     others = Samples(x / np.linalg.norm(x, axis=1, keepdims=True), np.arange(20),

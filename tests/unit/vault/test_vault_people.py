@@ -121,7 +121,7 @@ def test_an_unknown_user_costs_what_a_wrong_face_costs(address: str, scheme: Any
             assert not vault.verify(name, face(1), "source")
         wrong, unknown = (_work(vault, name) for name in ("ann", "nobody"))
         assert wrong == unknown
-        assert len(wrong) > 8
+        assert sum(word.startswith(("INSERT", "UPDATE", "SELECT")) for word in wrong) >= 5
         assert [word for word in wrong if word.startswith("verify")] == ["verify"]
 
 

@@ -67,6 +67,11 @@ def test_no_vector_is_in_the_tables_of_the_server(postgres: Database) -> None:
         assert [t for t in traces(vector) if t in left.encode() + b"".join(found)] == []
 
 
+def test_a_new_file_is_its_owners_alone(tmp_path: Path) -> None:
+    with closing(made(str(tmp_path / "v.db"))):
+        assert (tmp_path / "v.db").stat().st_mode & 0o077 == 0
+
+
 def test_what_is_revoked_leaves_the_file(tmp_path: Path) -> None:
     file = tmp_path / "v.db"
     with closing(made(str(file))) as vault:
