@@ -51,6 +51,12 @@ def generator() -> str:
     return "wrk, one thread" if shutil.which("wrk") else "asyncio sockets in one process"
 
 
+def load_each(port: int, path: str, bodies: list[bytes], media: str, seconds: int) -> Load:
+    """POST a body of its own over each of several connections; wrk knows one body only."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(_drive, (port, path, bodies, media, seconds))
+
+
 def load(port: int, path: str, body: bytes, media: str, connections: int, seconds: int) -> Load:
     """POST one body again and again over connections that stay open."""
     run = _wrk if shutil.which("wrk") else _sockets
@@ -73,22 +79,25 @@ def _wrk(port: int, path: str, body: bytes, media: str, connections: int, second
 
 def _sockets(port: int, path: str, body: bytes, media: str, connections: int, seconds: int) -> Load:
     """In a process of its own, as wrk is."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(_drive, (port, path, body, media, connections, seconds))
+    return load_each(port, path, [body] * connections, media, seconds)
 
 
-def _drive(port: int, path: str, body: bytes, media: str, connections: int, seconds: int) -> Load:
+def _drive(port: int, path: str, bodies: list[bytes], media: str, seconds: int) -> Load:
+    return asyncio.run(_all(port, [_request(path, body, media) for body in bodies], seconds))
+
+
+def _request(path: str, body: bytes, media: str) -> bytes:
     head = (
         f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: {media}\r\n"
         f"Content-Length: {len(body)}\r\n\r\n"
     ).encode()
-    return asyncio.run(_all(port, head + body, connections, seconds))
+    return head + body
 
 
-async def _all(port: int, request: bytes, connections: int, seconds: int) -> Load:
+async def _all(port: int, requests: list[bytes], seconds: int) -> Load:
     start = time.perf_counter()
     end = start + seconds
-    runs = await asyncio.gather(*(_one(port, request, end) for _ in range(connections)))
+    runs = await asyncio.gather(*(_one(port, request, end) for request in requests))
     spent = time.perf_counter() - start
     took = sorted(ms for times, _ in runs for ms in times)
     if not took:

@@ -9,6 +9,7 @@ from efface._version import __version__
 
 if TYPE_CHECKING:
     from efface.api import audit
+    from efface.auditing.meter import meter
     from efface.data.readers import load
     from efface.data.samples import curate, samples
     from efface.data.splits import split
@@ -27,6 +28,7 @@ _HOME = {
     "load": "efface.data.readers",
     "samples": "efface.data.samples",
     "split": "efface.data.splits",
+    "meter": "efface.auditing.meter",
     "load_eraser": "efface.export.safetensors",
     "save_eraser": "efface.export.safetensors",
     "ISP": "efface.protect.linear.isp",
@@ -48,6 +50,7 @@ __all__ = [
     "curate",
     "load",
     "load_eraser",
+    "meter",
     "samples",
     "save_eraser",
     "split",

@@ -35,5 +35,34 @@ class StoreError(EffaceError, ValueError):
     """A store cannot be read, written or taken up again: names the store and the way out."""
 
 
+class TemplateError(EffaceError, ValueError):
+    """A template cannot be read, is another scheme's, or is not reproduced: never says which
+    part of a secret was wrong."""
+
+
+class VaultError(EffaceError, ValueError):
+    """A vault cannot do what was asked; the text holds nothing of a vector or a template."""
+
+
+class EnrolledError(VaultError):
+    """Somebody is enrolled under this name already, perhaps since a moment ago."""
+
+
+class NobodyError(VaultError):
+    """Nobody is enrolled under this name: said to who may revoke, never to who verifies."""
+
+
+class UnavailableError(VaultError):
+    """Not now: the database is gone, or no prepared basis is left. Nothing was half done."""
+
+
+class AttemptsError(VaultError):
+    """Too many failed tries of one user or from one source; ``wait`` is in seconds."""
+
+    def __init__(self, wait: float) -> None:
+        super().__init__(f"too many failed tries: wait {wait:.0f} s")
+        self.wait = wait
+
+
 class EffaceWarning(UserWarning):
     """Something a careful reader of the result has to know."""

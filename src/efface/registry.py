@@ -24,7 +24,17 @@ _MODULES = (
     "efface.attack.verify.lda",
     "efface.attack.verify.mlp",
     "efface.attack.verify.fusion",
+    "efface.attack.template.pipe",
+    "efface.attack.template.centre_query",
+    "efface.attack.template.dictionary",
+    "efface.attack.template.lattice_reduction",
+    "efface.attack.template.preimage",
     "efface.judge.verification",
+    "efface.judge.template",
+    "efface.protect.template.mrp",
+    "efface.protect.template.facial_fe",
+    "efface.protect.template.l2fe_hash",
+    "efface.protect.template.biohash",
 )
 _ENTRIES: dict[tuple[str, str], tuple[Card, Any]] = {}
 

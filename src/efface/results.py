@@ -139,13 +139,15 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
 class Card(msgspec.Struct, frozen=True, kw_only=True):
     """A registry entry."""
 
-    role: Literal["protection", "attack", "judge", "encoder"]
+    role: Literal["protection", "attack", "judge", "encoder", "scheme"]
     name: str
     summary: str
     accepts: str
     yields: str
     needs: str = ""
     paper: str = ""
+    verdict: str = ""
+    """What is known to break it, with the figures; said again whenever it is used."""
     licence: str = "Apache-2.0"
 
 

@@ -6,6 +6,9 @@ into *evidence*; statistics turn evidence into an *estimate* with an interval.
 
 Here are the nouns that hold arrays. What ends up in a report (``Threat``, ``Case``, ``Estimate``,
 ``Measurement``, ``Report``) is in :mod:`efface.results`.
+
+A *template scheme* is the other way to protect: it stores, of one person, what a later picture of
+the same person is checked against, and nothing else. What is stored is its release.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ PARTS = ("fit", "shadow", "calibration", "test")
 
 Floats = NDArray[np.floating[Any]]
 Codes = NDArray[np.int64]
+Parts = Mapping[str, NDArray[Any]]
 
 
 # --- data -----------------------------------------------------------------------------------
@@ -152,24 +156,72 @@ class Split:
         return sha.hexdigest()
 
 
+@dataclass(frozen=True, eq=False)
+class Template:
+    """What is stored of one person, all of it: so it is also what a thief of the store holds.
+
+    ``record`` is what a probe has to reproduce (the ideal primitive's y), ``helper`` what is
+    needed to try it (its s: seeds, sketches). Both are named arrays of plain numbers; bytes are
+    uint8. ``version`` is that of the scheme, and changes when old templates cannot be read.
+    """
+
+    scheme: str
+    version: int
+    record: Parts = field(repr=False)  # what is stored does not belong into logs
+    helper: Parts = field(repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("record", "helper"):
+            parts = {part: _plain(part, value) for part, value in getattr(self, name).items()}
+            object.__setattr__(self, name, MappingProxyType(parts))
+
+    def partial(self) -> Template:
+        """The record alone: what leaks where the helper is kept elsewhere (partial leakage)."""
+        return Template(self.scheme, self.version, self.record, {})
+
+
+def _plain(name: str, value: NDArray[Any]) -> NDArray[Any]:
+    """A read-only array of numbers; anything that could hold an object is refused."""
+    array = np.array(value)
+    if array.dtype.kind not in "iuf":
+        raise DataError(f"part {name!r} of a template holds {array.dtype}: give it plain numbers")
+    array.flags.writeable = False
+    return array
+
+
 # --- the game -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """Exactly what the attacker sees, in the dtype that ships. No true identities in it."""
+    """Exactly what the attacker sees, in the dtype that ships. No true identities in it.
+
+    Of templates it is what was stored: then ``data`` has a row without columns for each of them,
+    and ``scheme`` is the scheme as anybody may know it (``TemplateScheme.public``).
+    """
 
     data: Floats
     kind: Kind = "embedding"
+    templates: tuple[Template, ...] = ()
+    scheme: TemplateScheme | None = None
+
+    @classmethod
+    def stored(cls, templates: Sequence[Template], scheme: TemplateScheme) -> Self:
+        """Full leakage. For partial leakage give ``[t.partial() for t in templates]``."""
+        nothing = np.empty((len(templates), 0), np.float32)
+        return cls(nothing, "template", tuple(templates), scheme.public())
 
 
 @dataclass(frozen=True, eq=False)
 class Claim:
     """What an attack asserts. For verification: unit comparison vectors, whose inner product
-    is the score of a pair."""
+    is the score of a pair. Of templates: an embedding for each, of unit length."""
 
     vectors: Floats
-    kind: Literal["comparison vectors"] = "comparison vectors"
+    kind: Literal["comparison vectors", "embeddings"] = "comparison vectors"
+    guesses: Codes | None = None
+    """Of embeddings: the number of the guess that reproduced the record, 0 where none did. Who
+    holds a template sees that without a judge."""
 
 
 @runtime_checkable
@@ -179,6 +231,45 @@ class Protection(Protocol):
     def fit(self, samples: Samples, /) -> Self: ...
 
     def release(self, samples: Samples, rng: np.random.Generator) -> Release: ...
+
+
+@runtime_checkable
+class TemplateScheme(Protocol):
+    """Enrol a person, check a probe: the ideal primitive (paper, Algorithm 1, Definition 3).
+
+    Vectors are embeddings of one length, brought to unit length on entry. ``enrol`` takes one
+    (d,) or several pictures (k, d) of a person; a probe is one (d,) or several (j, d) of a try.
+    A vector that cannot be used is a DataError; so is a scheme that needs ``fit`` and has none.
+
+    A template that is not of this scheme, version and configuration is a TemplateError; one that
+    was tampered with is a plain no. ``reproduce`` gives the bytes that every accepted probe
+    gives, and on *any* failure the same TemplateError: one failure, one exception (P24).
+
+    All randomness of a template comes from 32 bytes drawn from ``rng`` and expanded one way. For
+    real enrolments pass ``np.random.default_rng()``, which the operating system seeds.
+    """
+
+    def fit(self, samples: Samples, /) -> Self:
+        """Learn population parameters: ranges, projection, radius. Others learn nothing."""
+        ...
+
+    def enrol(self, x: Floats, rng: np.random.Generator) -> Template: ...
+
+    def verify(self, template: Template, probe: Floats) -> bool: ...
+
+    def verify_many(self, template: Template, probes: Floats) -> NDArray[np.bool_]:
+        """One answer for each probe of (n, d), or of n probes of several pictures (n, j, d)."""
+        ...
+
+    def reproduce(self, template: Template, probe: Floats) -> bytes: ...
+
+    def public(self) -> Self:
+        """The scheme as a thief knows it: every parameter, and no pepper."""
+        ...
+
+    def settings(self) -> dict[str, Scalar]:
+        """Public parameters, fitted ones too, as plain values for a report."""
+        ...
 
 
 @runtime_checkable

@@ -13,7 +13,7 @@ from efface.results import Card
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 CARDS = registry.cards()
-KINDS = {"embedding", "image", "motion", "template", "comparison vectors"}
+KINDS = {"embedding", "image", "motion", "template", "comparison vectors", "embeddings"}
 
 
 def identify(card: Card) -> str:

@@ -76,6 +76,12 @@ def test_extending(tmp_path: Path) -> None:
     assert "gauss " in said
 
 
+def test_templates(tmp_path: Path) -> None:
+    said = play(DOCS / "templates.md", tmp_path)
+    assert "own picture: True" in said
+    assert "opposite: False" in said
+
+
 @pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md", "docs/extending.md"])
 def test_pages_with_examples_have_blocks_that_are_run(page: str) -> None:
     languages = {block.language for block in blocks(ROOT / page)}

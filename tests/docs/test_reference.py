@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -18,7 +19,19 @@ from efface.report.gate import EXIT
 from efface.results import Card
 
 CLI = sections(DOCS / "cli.md")
-COMMANDS = sorted(cli.commands)
+
+
+def commands(group: click.Group, before: str = "") -> Iterator[tuple[str, click.Command]]:
+    """Every command and group by its words: ``report``, ``vault``, ``vault init``."""
+    for name, command in sorted(group.commands.items()):
+        yield before + name, command
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{before}{name} ")
+
+
+ALL = dict(commands(cli))
+COMMANDS = [name for name, command in ALL.items() if not isinstance(command, click.Group)]
+GROUPS = [name for name, command in ALL.items() if isinstance(command, click.Group)]
 
 
 def table_of(command: str) -> dict[str, list[str]]:
@@ -30,7 +43,7 @@ def table_of(command: str) -> dict[str, list[str]]:
 
 
 def options(command: str) -> list[click.Option]:
-    return [p for p in cli.commands[command].params if isinstance(p, click.Option)]
+    return [p for p in ALL[command].params if isinstance(p, click.Option)]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -53,7 +66,20 @@ def test_defaults_and_choices_in_the_table_are_the_real_ones(command: str) -> No
 
 def test_no_command_is_described_that_does_not_exist() -> None:
     described = {title.removeprefix("efface ") for title in CLI if title.startswith("efface ")}
-    assert described == {*COMMANDS, "--version"}
+    assert described == {*ALL, "--version"}
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_the_section_of_a_group_lists_its_commands(group: str) -> None:
+    listed = [in_code(row[0]) for row in rows(CLI[f"efface {group}"])[1:]]
+    inside = [name for name in ALL if name.startswith(f"{group} ")]
+    assert sorted(listed) == sorted([f"efface {name}"] for name in inside)
+
+
+def test_a_group_within_the_program_is_seen() -> None:
+    assert "vault" in GROUPS
+    assert {"vault init", "vault leak", "vault serve"} <= set(COMMANDS)
+    assert not set(GROUPS) & set(COMMANDS)
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", DOCS / "cli.md"], ids=lambda p: p.name)
@@ -73,6 +99,7 @@ def test_the_catalogue_says_what_the_card_says(card: Card) -> None:
     assert len(found) == 1
     assert found[0][1] == card.summary
     assert found[0][2] == card.accepts
+    assert not card.verdict or card.verdict in found[0]
     assert found[0][-1] == card.licence
 
 
@@ -99,8 +126,8 @@ def test_every_key_of_a_paper_plan_is_described() -> None:
 
 @pytest.mark.parametrize("card", registry.cards(), ids=lambda c: f"{c.role}-{c.name}")
 def test_every_parameter_that_a_plan_may_set_is_described(card: Card) -> None:
-    if card.role not in ("protection", "attack"):
-        pytest.skip("a plan names protections and attacks only")
+    if card.role not in ("protection", "attack") or card.accepts == "template":
+        pytest.skip("a plan names protections and attacks on embeddings only")
     tables = rows(sections(DOCS / "plans.md")["Keys"])
     start = next(i for i, row in enumerate(tables) if row[0] == card.role)
     row = next(row for row in tables[start:] if in_code(row[0]) == [card.name])

@@ -47,8 +47,9 @@ def _whole(number: Any, least: int = 0) -> bool:
 
 
 def attack_specs(attacks: Sequence[str | Attack | Spec] | None) -> list[Spec]:
-    """Names, instances or specs to specs; None means everything in the catalogue."""
-    chosen = [c.name for c in cards("attack")] if attacks is None else attacks
+    """Names, instances or specs to specs; None means everything that reads embeddings."""
+    known = [c.name for c in cards("attack") if c.accepts == "embedding"]
+    chosen = known if attacks is None else attacks
     specs = [_spec(attack) for attack in chosen]
     if not specs:
         raise PlanError("an audit needs at least one attack")

@@ -19,7 +19,7 @@ class PaperTable(msgspec.Struct, frozen=True):
     """One table of a paper; ``rows`` are the paper's figures in per cent."""
 
     number: str
-    kind: Literal["shots", "rank", "people", "utility"]
+    kind: Literal["shots", "rank", "people", "utility", "threshold", "recovery", "correction"]
     caption: str
     rows: list[list[Cell]]
     attack: str = "ridge"
@@ -29,6 +29,13 @@ class PaperTable(msgspec.Struct, frozen=True):
     people: list[int] = []
     methods: list[str] = []
     tasks: list[str] = []
+    scheme: str = ""
+    params: dict[str, float] = {}
+    genuine: float | None = None
+
+
+TEMPLATE_KINDS = ("threshold", "recovery", "correction")
+"""Tables about stored templates."""
 
 
 class Paper(msgspec.Struct, frozen=True):

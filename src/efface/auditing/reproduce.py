@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from efface.auditing import protections as prot
 from efface.auditing.cases import Rules, cases
-from efface.auditing.papers import Paper, PaperTable
+from efface.auditing.papers import TEMPLATE_KINDS, Paper, PaperTable
+from efface.auditing.printed import Printed, percent, printed_table
+from efface.auditing.reproduce_templates import template_tables
 from efface.auditing.run import Player, run
 from efface.auditing.scene import Scene, Shipped, some_people
 from efface.auditing.sections import moved
@@ -19,20 +21,8 @@ from efface.errors import DataError, EraserError, PlanError
 from efface.measure.utility import utility
 from efface.progress import Progress
 from efface.registry import make
-from efface.results import Estimate, Measurement, Spec
+from efface.results import Measurement, Spec
 from efface.types import Protection, Samples
-
-
-@dataclass(frozen=True)
-class Printed:
-    """A table as measured here: ``ours`` and ``paper`` share the columns."""
-
-    number: str
-    caption: str
-    columns: list[str]
-    ours: list[list[str]]
-    paper: list[list[str]]
-    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +55,8 @@ def reproduce(
         raise PlanError(f"one or two data sets are compared, not {len(data)}")
     if len({d.dim for d in data}) > 1:
         raise DataError("both data sets must come from one encoder: their dimensions differ")
+    if all(table.kind in TEMPLATE_KINDS for table in wanted):
+        return template_tables(wanted, data, seed=seed, bootstrap=bootstrap)
     benches = [_prepare(paper, samples, rank or paper.rank, seed) for samples in data]
     printed = []
     with Progress[Printed]("reproduce", len(wanted), unit="table") as tick:
@@ -129,7 +121,7 @@ def _attacks(table: PaperTable, benches: Sequence[Bench], paper: Paper, rules: R
             for k, measured in zip(shots, found, strict=True):
                 cells[f"k={k} {name}" if by_shot else name] = _cell(measured, notes)
         ours.append([bench.scene.samples.dataset, "this data", *cells.values()])
-    return _printed(table, list(cells), ours, notes)
+    return printed_table(table, list(cells), ours, notes)
 
 
 def _shots(table: PaperTable, benches: Sequence[Bench], notes: list[str]) -> dict[int, int]:
@@ -220,12 +212,12 @@ def _play(bench: Bench, shipped: Shipped, spec: Spec, rules: Rules) -> list[Meas
 
 def _cell(found: Measurement, notes: list[str]) -> str:
     if found.tar.value is not None:
-        return _percent(found.tar)
+        return percent(found.tar)
     if found.pauc.value is not None:
         why = f"* partial AUC over FAR in [0, 1e-3] (A.4): {found.note}"
         if why not in notes:
             notes.append(why)
-        return f"{_percent(found.pauc)}*"
+        return f"{percent(found.pauc)}*"
     notes.append(found.note)
     return "-"
 
@@ -238,7 +230,7 @@ def _utility(
     columns = [f"{task} {m.upper()}" for task in table.tasks for m in table.methods]
     if data is None:
         option = "--copies" if copying else "--utility"
-        return _printed(table, columns, [], [f"not measured: give vectors with {option}"])
+        return printed_table(table, columns, [], [f"not measured: give vectors with {option}"])
     notes, scores = list(bench.notes), {}
     rank = bench.erased.eraser.rank if bench.erased.eraser is not None else 1
     for method in table.methods:
@@ -254,22 +246,6 @@ def _utility(
     unknown = [t for t in table.tasks if (t, table.methods[0]) not in scores]
     if unknown:
         raise PlanError(f"table {table.number}: no task {unknown[0]!r}")
-    cells = [_percent(scores[task, m]) for task in table.tasks for m in table.methods]
+    cells = [percent(scores[task, m]) for task in table.tasks for m in table.methods]
     notes.append(f"both at rank {rank}")
-    return _printed(table, columns, [[data.dataset, "this data", *cells]], notes)
-
-
-def _percent(estimate: Estimate) -> str:
-    if estimate.value is None or estimate.low is None or estimate.high is None:
-        return "-"
-    return f"{100 * estimate.value:.1f} [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
-
-
-def _printed(
-    table: PaperTable, columns: list[str], ours: list[list[str]], notes: Sequence[str]
-) -> Printed:
-    theirs = [[f"{c:.1f}" if isinstance(c, float) else str(c) for c in row] for row in table.rows]
-    return Printed(
-        table.number, table.caption, ["data", "model", *columns], ours, theirs,
-        list(dict.fromkeys(notes)),
-    )  # fmt: skip
+    return printed_table(table, columns, [[data.dataset, "this data", *cells]], notes)

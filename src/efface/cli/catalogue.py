@@ -5,14 +5,14 @@ from __future__ import annotations
 import click
 import msgspec
 
-ROLES = ("protections", "attacks", "judges", "encoders")
+ROLES = ("protections", "attacks", "judges", "encoders", "schemes")
 
 
 @click.command("list")
 @click.argument("role", type=click.Choice(ROLES), required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print the cards as JSON.")
 def list_(role: str | None, as_json: bool) -> int:
-    """List protections, attacks, judges and encoders with their papers."""
+    """List protections, attacks, judges, encoders and template schemes with their papers."""
     from efface.registry import cards
 
     found = cards(role[:-1] if role else None)
@@ -25,4 +25,6 @@ def list_(role: str | None, as_json: bool) -> int:
         click.echo(f"{card.role:<11} {card.name:<13} {card.summary}")
         if card.paper:
             click.echo(f"{'':<25} {card.paper}")
+        if card.verdict:
+            click.echo(f"{'':<25} {card.verdict}")
     return 0

@@ -22,6 +22,7 @@ from efface.cli import (
     reproduce,
     serve,
     sign,
+    vault,
 )
 from efface.errors import EffaceError
 
@@ -42,7 +43,7 @@ for command in (
     demo.demo, audit.audit, fit.fit, apply.apply, check.check, report.report, reproduce.reproduce,
     catalogue.list_, export.export,
     inspect.inspect_, sign.keygen, sign.sign, sign.verify_signature,
-    serve.serve,
+    serve.serve, vault.vault,
 ):  # fmt: skip
     cli.add_command(command)
 

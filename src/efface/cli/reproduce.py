@@ -11,7 +11,7 @@ from efface.cli import options
 from efface.cli.options import data_options, seed_option
 
 if TYPE_CHECKING:
-    from efface.auditing.reproduce import Printed
+    from efface.auditing.printed import Printed
 
 
 @click.command()

@@ -32,7 +32,7 @@ def save(report: Report, folder: str | PathLike[str]) -> None:
     }
     folder = Path(folder)
     try:
-        _write_all(folder, contents)
+        write_all(folder, contents)
     except OSError as error:
         raise DataError(
             f"{folder}: the report cannot be written there ({error.strerror or error}): "
@@ -40,7 +40,7 @@ def save(report: Report, folder: str | PathLike[str]) -> None:
         ) from error
 
 
-def _write_all(folder: Path, contents: dict[str, bytes]) -> None:
+def write_all(folder: Path, contents: dict[str, bytes]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     partial = {name: folder / f".{name}.{os.getpid()}.partial" for name in contents}
     try:

@@ -27,7 +27,7 @@ def to_html(report: Report) -> str:
     """A pure function of the JSON: an old report renders again, to the same page."""
     data = to_json(report)
     report = from_json(data, "this report")
-    template = _environment().get_template("report.html.j2")
+    template = environment().get_template("report.html.j2")
     return template.render(
         report=report,
         page=view.page(report),
@@ -38,7 +38,7 @@ def to_html(report: Report) -> str:
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("efface.report", "templates"),
         autoescape=True,

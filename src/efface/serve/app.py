@@ -18,7 +18,8 @@ from efface.errors import EraserError
 from efface.export.safetensors import Projector
 from efface.protect.linear.eraser import LinearEraser
 from efface.serve import openapi
-from efface.serve.erase import Service, refused
+from efface.serve.desk import Desk, refused
+from efface.serve.erase import Service
 from efface.serve.gate import Budget, Gate
 from efface.serve.limits import Limits
 from efface.serve.metrics import Metrics
@@ -38,7 +39,7 @@ def create_app(projector: Projector, limits: Limits | None = None) -> FastAPI:
         description="Takes identity out of face embeddings before they are stored.",
         lifespan=lambda _: _running(service),
     )
-    app.add_exception_handler(HTTPException, _not_found)
+    app.add_exception_handler(HTTPException, not_found)
     _add_erase(app, service)
     _add_status(app, service, public(projector))
     return app
@@ -59,14 +60,9 @@ def public(projector: Projector) -> dict[str, Any]:
 
 def _service(projector: Projector, limits: Limits) -> Service:
     gate, budget = Gate(limits), Budget(limits.held)
-    return Service(
-        eraser=projector.eraser,
-        limits=limits,
-        gate=gate,
-        budget=budget,
-        metrics=Metrics(gate, budget, projector.metadata["digest"]),
-        threads=ThreadPoolExecutor(limits.concurrency, thread_name_prefix="erase"),
-    )
+    metrics = Metrics(gate, budget, "projector", projector.metadata["digest"])
+    threads = ThreadPoolExecutor(limits.concurrency, thread_name_prefix="erase")
+    return Service(projector.eraser, Desk(limits, gate, budget, metrics, threads))
 
 
 @asynccontextmanager
@@ -74,7 +70,7 @@ async def _running(service: Service) -> AsyncIterator[None]:
     # A thread per request: BLAS threads on top of them would only fight for the same cores.
     with one_blas_thread():
         yield
-        service.threads.shutdown(wait=True, cancel_futures=True)
+        service.desk.threads.shutdown(wait=True, cancel_futures=True)
 
 
 def _add_erase(app: FastAPI, service: Service) -> None:
@@ -102,10 +98,10 @@ def _add_status(app: FastAPI, service: Service, about: dict[str, Any]) -> None:
 
     @app.get("/metrics", summary="Counts and times for Prometheus", response_class=Response)
     async def metrics() -> Response:
-        return Response(service.metrics.text(), media_type=CONTENT_TYPE_LATEST)
+        return Response(service.desk.metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
 
-async def _not_found(_: Request, error: Exception) -> Response:
+async def not_found(_: Request, error: Exception) -> Response:
     """The framework's own refusals (no such path, wrong method) in the form of ours."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     reason = {404: "no-such-path", 405: "wrong-method"}.get(status, "refused")

@@ -17,17 +17,20 @@ _SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 
 
 
 class Metrics:
-    """The service's own registry, so that two services in one process do not mix."""
+    """The service's own registry, so that two services in one process do not mix.
 
-    def __init__(self, gate: Gate, budget: Budget, digest: str) -> None:
+    ``served`` says what kind of thing is served, ``name`` which one.
+    """
+
+    def __init__(self, gate: Gate, budget: Budget, served: str, name: str) -> None:
         own = self.registry = CollectorRegistry()
         self.requests = Counter(
-            "efface_requests", "Answered requests to erase, by status", ["status"], registry=own
+            "efface_requests", "Answered requests, by status", ["status"], registry=own
         )
         self.rejected = Counter(
             "efface_rejected", "Refused requests, by reason", ["reason"], registry=own
         )
-        self.vectors = Counter("efface_vectors", "Vectors erased", registry=own)
+        self.vectors = Counter("efface_vectors", "Vectors taken in and answered", registry=own)
         self.seconds = Histogram(
             "efface_request_seconds", "Time from the head of a request to its answer",
             buckets=_SECONDS, registry=own,
@@ -39,9 +42,9 @@ class Metrics:
         waiting.set_function(lambda: gate.waiting)
         held = Gauge("efface_held_bytes", "Bytes of bodies in memory", registry=own)
         held.set_function(lambda: budget.held)
-        self.answered = self.requests.labels("200")
-        info = Gauge("efface_info", "What is served", ["version", "projector"], registry=own)
-        info.labels(__version__, digest).set(1)
+        self.requests.labels("200")  # there from the start
+        info = Gauge("efface_info", "What is served", ["version", served], registry=own)
+        info.labels(__version__, name).set(1)
 
     def text(self) -> bytes:
         found: bytes = generate_latest(self.registry)

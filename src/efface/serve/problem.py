@@ -35,8 +35,8 @@ class Problem(Exception):
 
     def headers(self) -> Mapping[str, str]:
         found = {"content-type": MEDIA_TYPE}
-        if self.status == 503:
-            found["retry-after"] = RETRY_AFTER
+        if self.status in (429, 503):
+            found["retry-after"] = str(self.extra.get("wait", RETRY_AFTER))
         if self.close:
             found["connection"] = "close"
         return found

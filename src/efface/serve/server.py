@@ -13,7 +13,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from efface.errors import EffaceError
-from efface.serve.erase import refused
+from efface.serve.desk import refused
 from efface.serve.limits import Limits
 from efface.serve.problem import overloaded
 

@@ -132,19 +132,23 @@ def _read_small(body: bytes | bytearray, dim: int, max_batch: int) -> Floats | N
 
 
 def _read_rows(body: bytes | bytearray, dim: int, max_batch: int) -> Floats:
+    return rows_of(bytes(decoded(_body.decode, body).vectors), dim, max_batch)
+
+
+def rows_of(raw: bytes, dim: int, max_batch: int) -> Floats:
+    """The JSON of a list of vectors, or of one vector."""
     # Counted first: a small body of empty lists must not become large objects.
-    if body.count(b"[") > max_batch + 1 or body.count(b",") > max_batch * (dim + 1):
+    if raw.count(b"[") > max_batch + 1 or raw.count(b",") > max_batch * (dim + 1):
         raise Problem(
             413,
             "batch-too-large",
             f"more than {max_batch} vectors of {dim} numbers in one request: send fewer",
         )
-    raw = bytes(_decoded(_body.decode, body).vectors)
     if not raw.startswith(b"["):
         raise Problem(422, "bad-json", "'vectors' is no list: send a list of vectors")
     if not _BATCH.match(raw):
         return _vector(raw, dim, None)
-    rows = _decoded(_rows.decode, raw)
+    rows = decoded(_rows.decode, raw)
     check_rows(len(rows), max_batch)
     vectors = np.empty((len(rows), dim), np.float32)
     for number, row in enumerate(rows):
@@ -152,7 +156,7 @@ def _read_rows(body: bytes | bytearray, dim: int, max_batch: int) -> Floats:
     return vectors
 
 
-def _decoded(decode: Callable[[Any], Any], text: Any) -> Any:
+def decoded(decode: Callable[[Any], Any], text: Any) -> Any:
     try:
         return decode(text)
     except msgspec.ValidationError as error:
@@ -173,7 +177,7 @@ def _vector(raw: Any, dim: int, row: int | None) -> Floats:
         check_rows(0, 1)
     if len(numbers) != dim:
         reason = "ragged" if row else "wrong-dimension"
-        raise bad_row(row or 0, f"has {len(numbers)} numbers, the projector takes {dim}", reason)
+        raise bad_row(row or 0, f"has {len(numbers)} numbers, {dim} are needed", reason)
     return _narrow(np.array(numbers, np.float64))
 
 

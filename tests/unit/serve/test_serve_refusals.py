@@ -137,7 +137,7 @@ def test_a_ragged_batch_names_the_row(client: httpx.Client) -> None:
     x[2].pop()
     found = problem(client.post("/v1/erase", json={"vectors": x}), 422, "ragged")
     assert found["row"] == 2
-    assert f"{DIM - 1} numbers, the projector takes {DIM}" in found["detail"]
+    assert f"{DIM - 1} numbers, {DIM} are needed" in found["detail"]
 
 
 @pytest.mark.parametrize("length", [1, 4 * DIM - 1, 4 * DIM + 4])

@@ -47,9 +47,8 @@ class Fusion:
 
     def check(self) -> None:
         positive("fusion", "steps", self.steps)
-        chosen(
-            "fusion", "parts", self.parts, [c.name for c in cards("attack") if c.name != "fusion"]
-        )
+        known = [c.name for c in cards("attack") if c.accepts == "embedding"]
+        chosen("fusion", "parts", self.parts, [name for name in known if name != "fusion"])
 
     def fit(self, shadow: Samples, threat: Threat, rng: np.random.Generator) -> Self:
         trained = {name: make("attack", name).fit(shadow, threat, rng) for name in self.parts}

@@ -6,6 +6,7 @@ or dash whatever it says with colour.
 """
 
 from efface.report.charts.curves import angles, det, energy, roc
+from efface.report.charts.distances import distances
 from efface.report.charts.intervals import before_after, usefulness
 from efface.report.charts.scatter import scatter
 from efface.report.charts.sweeps import sweep
@@ -14,6 +15,7 @@ __all__ = [
     "angles",
     "before_after",
     "det",
+    "distances",
     "energy",
     "roc",
     "scatter",

@@ -1,0 +1,98 @@
+"""Which vault, its pepper and its bases: what the commands have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import click
+
+from efface.errors import DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from efface.hazmat.lattice import Shape
+    from efface.protect.template import Pool
+    from efface.vault.service import Vault
+
+F = TypeVar("F", bound=Callable[..., Any])
+DATABASE = "EFFACE_VAULT_DB"
+
+
+def database_option(function: F) -> F:
+    return click.option(
+        "--db", metavar="ADDRESS", envvar=DATABASE, required=True,
+        help=f"SQLite file, or a URL of PostgreSQL; or set {DATABASE}.",
+    )(function)  # fmt: skip
+
+
+def secret_options(function: F) -> F:
+    """The pepper and the bases."""
+    for option in (
+        click.option("--bases", type=click.Path(), default="vault-bases", show_default=True,
+                     help="Folder of prepared bases; l2fe-hash alone needs them."),
+        click.option("--pepper", type=click.Path(), metavar="FILE",
+                     help="File of the pepper; else EFFACE_VAULT_PEPPER."),
+    ):  # fmt: skip
+        function = option(function)
+    return function
+
+
+@contextmanager
+def opened(
+    db: str, pepper: str | None, bases: str, *, create: bool = False, empty: str = "reduce"
+) -> Iterator[Vault]:
+    """The vault, closed again at the end."""
+    from efface.extras import need
+
+    need("sqlalchemy", "vault")
+    from efface.vault.configurations import Configurations
+    from efface.vault.peppers import read_peppers
+    from efface.vault.service import Vault
+    from efface.vault.store import Store
+
+    store = Store(db)
+    if create:
+        store.create()
+    else:
+        store.require()
+    try:
+        pools = pools_in(bases, "refuse" if empty == "refuse" else "reduce")
+        yield Vault(store, Configurations(store, lambda: read_peppers(pepper), pools))
+    finally:
+        store.close()
+
+
+def pools_in(
+    folder: str, empty: Literal["reduce", "refuse"], size: int = 8
+) -> Callable[[Shape], Pool]:
+    """Pools of prepared bases in a folder, one for each shape."""
+    from efface.protect.template import Pool
+
+    made: dict[Shape, Pool] = {}
+
+    def pool(shape: Shape) -> Pool:
+        if shape not in made:
+            made[shape] = Pool(folder, shape, size=size, empty=empty)
+        return made[shape]
+
+    return pool
+
+
+def vectors_of(path: str) -> NDArray[Any]:
+    """One vector or rows of vectors from a .npy file."""
+    import numpy as np
+
+    try:
+        found = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(
+            f"{path}: cannot be read as .npy ({type(error).__name__}): give one vector, or a row "
+            "for each picture"
+        ) from None
+    if not isinstance(found, np.ndarray):
+        found.close()
+        raise DataError(f"{path}: holds several arrays: give a .npy with one")
+    return found

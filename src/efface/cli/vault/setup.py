@@ -1,0 +1,190 @@
+"""``efface vault init`` and ``rotate``: which scheme, how hard, with which pepper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from efface.cli import options
+from efface.cli.vault.opening import database_option, opened, pools_in, secret_options, vectors_of
+from efface.errors import PlanError
+
+if TYPE_CHECKING:
+    from efface.hazmat.derive import KeyDerivation
+    from efface.protect.template import Hardening
+    from efface.protect.template.base import TemplateShell
+    from efface.vault.service import Vault
+
+F = TypeVar("F", bound=Callable[..., Any])
+SCHEMES = ("l2fe-hash", "mrp", "facial-fe", "biohash")
+REFUSED = 1
+
+
+def scheme_options(function: F) -> F:
+    """A scheme and its parameters."""
+    for option in (
+        click.option("--lanes", type=click.IntRange(1), default=4, show_default=True,
+                     help="Lanes of Argon2id."),
+        click.option("--passes", type=click.IntRange(1), default=3, show_default=True,
+                     help="Passes of Argon2id."),
+        click.option("--memory", type=click.IntRange(8), default=65536, show_default=True,
+                     help="KiB of Argon2id, for each guess and each login."),
+        click.option("--kdf", type=click.Choice(("blake2b", "argon2id")), default="blake2b",
+                     show_default=True, help="What hashes the record."),
+        click.option("--images", type=click.IntRange(1), default=1, show_default=True,
+                     help="Of an enrolment and a try, for --fmr."),
+        click.option("--fmr", type=click.FloatRange(0, 1, min_open=True, max_open=True),
+                     help="Choose the radius that accepts other people at this rate."),
+        click.option("--param", "params", metavar="NAME=VALUE", multiple=True,
+                     help="Parameter of the scheme; may be repeated."),
+        click.option("--scheme", type=click.Choice(SCHEMES), default="l2fe-hash",
+                     show_default=True, help="How templates are made."),
+    ):  # fmt: skip
+        function = option(function)
+    return function
+
+
+@click.command()
+@click.argument("emb", type=click.Path())
+@database_option
+@options.data_options
+@scheme_options
+@secret_options
+@click.option("--ready", type=click.IntRange(1), default=8, show_default=True,
+              help="Bases to prepare now.")  # fmt: skip
+@options.quiet_warnings
+def init(emb: str, db: str, pepper: str | None, bases: str, ready: int, **typed: Any) -> int:
+    """Make a vault. What a scheme has to know of a population it learns from the people in EMB.
+
+    The file of --pepper is made if it is not there; without one there is no pepper.
+    """
+    from efface.vault.peppers import add_pepper, read_peppers
+
+    if pepper is not None and not Path(pepper).exists():
+        add_pepper(options.writable_file(pepper))
+    peppers = read_peppers(pepper)
+    scheme = _prepared(_scheme(emb, typed, peppers[0] if peppers else None, bases), ready)
+    with opened(db, pepper, bases, create=True) as vault:
+        made = vault.configure(scheme, first=True)
+        click.echo(f"{vault.store.place}: a vault with {_said(made.scheme)}")
+    return 0
+
+
+@click.command()
+@click.argument("user", required=False)
+@click.argument("file", type=click.Path(), required=False)
+@database_option
+@options.data_options
+@scheme_options
+@secret_options
+@click.option("--population", metavar="EMB", help="People to fit another scheme on.")
+@click.option("--new-pepper", is_flag=True, help="Add a pepper to the file of --pepper.")
+@options.quiet_warnings
+def rotate(user: str | None, file: str | None, db: str, pepper: str | None, bases: str,
+           population: str | None, new_pepper: bool, **typed: Any) -> int:  # fmt: skip
+    """Renew one template, or put another configuration in force.
+
+    With USER and FILE: if the vectors in FILE verify, USER gets a new template of them. Without:
+    the scheme, the hash or the pepper changes, and each person moves at the next login.
+
+    \b
+    Exit codes: 0 done, 1 USER was refused, 2 usage, bad input, or too many failed tries.
+    """
+    if (user is None) != (file is None):
+        raise click.UsageError("give both USER and FILE, or neither")
+    with opened(db, pepper, bases) as vault:
+        if user is not None and file is not None:
+            renewed = vault.rotate(user, vectors_of(file))
+            click.echo("renewed" if renewed else "refused")
+            return 0 if renewed else REFUSED
+        scheme = _next(vault, population, pepper if new_pepper else None, bases, typed, new_pepper)
+        made = vault.configure(scheme)
+        click.echo(f"configuration {made.number}: {_said(made.scheme)}")
+    return 0
+
+
+def _next(vault: Vault, population: str | None, pepper: str | None, bases: str,
+          typed: dict[str, Any], new_pepper: bool) -> TemplateShell:  # fmt: skip
+    """The scheme in force with what was typed changed."""
+    import copy
+
+    from efface.vault.peppers import add_pepper
+
+    current = vault.configurations.current().scheme
+    secret = current.hardening.secret()
+    if new_pepper:
+        if pepper is None:
+            raise click.UsageError("--new-pepper needs --pepper: the file that it is added to")
+        secret = add_pepper(pepper)[0]
+    if population is not None:
+        return _prepared(_scheme(population, typed, secret, bases), 1)
+    if any(options.given(name) for name in ("scheme", "params", "fmr", "images")):
+        raise click.UsageError("another scheme or radius is fitted to people: give --population")
+    made = copy.copy(current)
+    made.hardening = replace(made.hardening, pepper=secret)
+    if options.given("kdf"):
+        made.hardening = replace(made.hardening, kdf=_kdf(typed))
+    made.check()
+    return made
+
+
+def _scheme(emb: str, typed: dict[str, Any], pepper: bytes | None, bases: str) -> TemplateShell:
+    """The scheme that was asked for, fitted and with its radius."""
+    from efface.protect.template import L2FEHash, Shared
+    from efface.registry import make
+
+    samples = options.read(emb, typed["identity"], typed["embedding"], typed["labels"])
+    params = dict(_param(word) for word in typed["params"])
+    hardening = _hardening(typed, pepper)
+    scheme: TemplateShell = make("scheme", typed["scheme"], hardening=hardening, **params)
+    if isinstance(scheme, L2FEHash):
+        scheme.bases = Shared(1)
+    scheme.fit(samples)
+    if typed["fmr"] is not None:
+        scheme = scheme.calibrate(samples, typed["fmr"], images=typed["images"])
+    if isinstance(scheme, L2FEHash):
+        scheme.bases = pools_in(bases, "reduce")(scheme.shape)
+    return scheme
+
+
+def _prepared(scheme: TemplateShell, ready: int) -> TemplateShell:
+    """With bases for the first people; one more is for nobody, the decoy."""
+    from efface.protect.template import L2FEHash, Pool
+
+    if isinstance(scheme, L2FEHash) and isinstance(scheme.bases, Pool):
+        scheme.bases.prepare(ready + 1)
+    return scheme
+
+
+def _hardening(typed: dict[str, Any], pepper: bytes | None) -> Hardening:
+    from efface.protect.template import Hardening
+
+    return Hardening(kdf=_kdf(typed), pepper=pepper)
+
+
+def _kdf(typed: dict[str, Any]) -> KeyDerivation:
+    from efface.protect.template import Argon2id, Blake2b
+
+    if typed["kdf"] == "blake2b":
+        return Blake2b()
+    return Argon2id(typed["passes"], typed["memory"], typed["lanes"])
+
+
+def _param(word: str) -> tuple[str, int | float]:
+    name, _, value = word.partition("=")
+    for kind in (int, float):
+        try:
+            return name.strip(), kind(value)
+        except ValueError:
+            continue
+    raise PlanError(f"--param {word}: write it as NAME=NUMBER, for example scale=0.0014")
+
+
+def _said(scheme: TemplateShell) -> str:
+    settings = scheme.settings()
+    kept = "a pepper" if settings["pepper"] else "no pepper"
+    return f"{scheme.card.name}, {scheme.radius} {scheme.radius_:.4g}, {settings['kdf']}, {kept}"

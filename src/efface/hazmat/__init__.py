@@ -1,0 +1,1 @@
+"""Primitives that protect nobody alone. Use them through :mod:`efface.protect.template`."""

@@ -1,0 +1,40 @@
+"""From a false-match rate to bits and to guesses (P26)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from efface.errors import DataError
+
+
+def bits(fmr: float) -> float:
+    """-log2 of the rate at which a stranger is accepted; infinite where none was."""
+    if not 0 <= fmr <= 1:
+        raise DataError(f"a false-match rate lies between 0 and 1, not at {fmr}")
+    return math.inf if fmr == 0 else -math.log2(fmr)
+
+
+def guesses(fmr: float, success: float) -> float:
+    """Independent guesses until one is accepted with probability ``success``:
+    ceil(log(1 - success) / log(1 - FMR))."""
+    bits(fmr)  # refuses what is no rate
+    if not 0 < success < 1:
+        raise DataError(f"a chance of success lies between 0 and 1, not at {success}")
+    if fmr == 0:
+        return math.inf
+    if fmr == 1:
+        return 1.0
+    return float(math.ceil(math.log1p(-success) / math.log1p(-fmr) - 1e-9))
+
+
+def guesses_seen(tried: NDArray[np.int64], success: float) -> int | None:
+    """The guess by which a share ``success`` of the templates was open; None if never.
+
+    ``tried`` is the number of the guess that opened each template, 0 where none did.
+    """
+    opened = np.sort(tried[tried > 0])
+    needed = math.ceil(success * len(tried) - 1e-9)
+    return int(opened[needed - 1]) if 0 < needed <= len(opened) else None

@@ -1,0 +1,83 @@
+"""What can be added to any scheme (P27): a hash that costs, a pepper, several pictures, votes."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from efface.errors import PlanError, TemplateError
+from efface.hazmat.derive import Argon2id, Blake2b, KeyDerivation, check_pepper, peppered
+from efface.results import Scalar
+
+ELSEWHERE = b""
+"""Stands for a pepper that exists and is not known here."""
+
+
+@dataclass(frozen=True)
+class Hardening:
+    """How records are derived and how several pictures of a try are put together.
+
+    ``kdf`` is H_k. ``pepper`` is a secret of the service, kept apart from what is stored: it covers
+    the record or the sketch as well as the hash, because a sketch in the clear lets a thief test
+    guesses without the hash. ``bind`` hashes the helper along, so that an altered one is noticed.
+
+    ``probes="mean"`` averages the pictures of a try; ``"vote"`` asks each and accepts from
+    ``votes`` on. Votes bind who comes through ``verify``: a thief needs one picture that decodes.
+    """
+
+    kdf: KeyDerivation = field(default_factory=Blake2b)
+    pepper: bytes | None = field(default=None, repr=False)
+    bind: bool = False
+    probes: Literal["mean", "vote"] = "mean"
+    votes: int = 1
+
+    @classmethod
+    def hardened(cls, pepper: bytes | None = None) -> Hardening:
+        """P27 for schemes that hash: Argon2id, a bound helper, tries averaged, a pepper if given.
+
+        The radius is the scheme's: ``scheme.calibrate(people, fmr, images=...)``.
+        """
+        return cls(kdf=Argon2id(), pepper=pepper, bind=True)
+
+    def check(self) -> None:
+        if not isinstance(self.kdf, KeyDerivation):
+            raise PlanError("hardening: kdf takes a key derivation: Blake2b() or Argon2id()")
+        if self.probes not in ("mean", "vote"):
+            raise PlanError(f"hardening: probes takes mean or vote, not {self.probes!r}")
+        if type(self.votes) is not int or self.votes < 1:
+            raise PlanError("hardening: votes takes a whole number above zero")
+        if self.pepper:
+            check_pepper(self.pepper)
+
+    def public(self) -> Hardening:
+        """The same without the pepper itself."""
+        return self if self.pepper is None else replace(self, pepper=ELSEWHERE)
+
+    def secret(self) -> bytes | None:
+        """The pepper where there is one; where it is kept elsewhere nothing can be done."""
+        if self.pepper == ELSEWHERE:
+            raise TemplateError("this scheme has a pepper, which is not known here")
+        return self.pepper
+
+    def derive(self, key: bytes, message: bytes, bound: bytes) -> bytes:
+        """H_k(message); with ``bind`` over the helper too, with a pepper only for who holds it."""
+        if self.bind:
+            message = hashlib.blake2b(bound, digest_size=32).digest() + message
+        pepper = self.secret()
+        if pepper is not None:
+            message = peppered(pepper, "hash", message)
+        return self.kdf.derive(key, message)
+
+    def settings(self) -> dict[str, Scalar]:
+        return {
+            **self.kdf.settings(),
+            "pepper": self.pepper is not None,
+            "bind": self.bind,
+            "probes": self.probes,
+            "votes": self.votes,
+        }
+
+
+PAPER = Hardening()
+"""As published: one fast keyed hash, one picture, nothing else."""

@@ -1,0 +1,147 @@
+"""``efface vault`` from an empty folder to a leak, as typed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+from vault_world import PEOPLE, face, population, traces
+
+from efface.cli.main import invoke
+
+L2FE = ["--param", "m=24", "--param", "l=6", "--param", "q=1009", "--param", "scale=0.3"]
+MRP = ["--scheme", "mrp", "--param", "n=24", "--param", "threshold=0.7"]
+TOKEN = "a token of some length"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a population, other people, and pictures of two users."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EFFACE_VAULT_DB", "v.db")
+    monkeypatch.delenv("EFFACE_VAULT_PEPPER", raising=False)
+    for name, samples in (("people", PEOPLE), ("others", population(seed=9))):
+        np.savez(f"{name}.npz", embedding=samples.data, identity=samples.names[samples.identity])
+    for person in (0, 1):
+        for image in (0, 1):
+            np.save(f"{person}{image}.npy", face(person, image))
+    np.save("both.npy", np.stack([face(0), face(0, 1)]))
+    return tmp_path
+
+
+def efface(*words: str) -> int:
+    return invoke(["vault", *words])
+
+
+def test_from_init_to_leak(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert efface("init", "people.npz", *L2FE, "--pepper", "pepper", "--ready", "2") == 0
+    said = capsys.readouterr()
+    assert "v.db: a vault with l2fe-hash, scale 0.3, blake2b, a pepper" in said.out
+    assert "warning: l2fe-hash: broken" in said.err
+    assert efface("init", "people.npz", *L2FE, "--pepper", "pepper", "--ready", "2") == 2
+    secret = ("--pepper", "pepper")
+    assert efface("enrol", "ann", "both.npy", *secret) == 0
+    assert efface("enrol", "ann", "10.npy", *secret) == 2
+    assert efface("verify", "ann", "01.npy", *secret) == 0
+    assert efface("verify", "ann", "10.npy", *secret) == 1
+    assert efface("verify", "nobody", "10.npy", *secret) == 1
+    assert efface("verify", "ann", "01.npy") == 2, "without its pepper"
+    assert efface("rotate", "ann", "01.npy", *secret) == 0
+    assert efface("rotate", "ann", "10.npy", *secret) == 1
+    assert efface("rotate", *secret, "--new-pepper") == 0
+    assert len((here / "pepper").read_text().split()) == 2
+    assert efface("verify", "ann", "01.npy", *secret) == 0
+    assert efface("backup", "backup") == 0
+    assert efface("restore", "backup", "--db", "new.db") == 0
+    assert efface("verify", "ann", "01.npy", *secret, "--db", "new.db") == 0
+    assert efface("revoke", "ann") == 0
+    assert efface("verify", "ann", "01.npy", *secret) == 1
+    left = b"".join(path.read_bytes() for path in here.iterdir() if path.suffix == ".db")
+    left += "".join(capsys.readouterr()).encode()
+    assert [trace for trace in traces(face(0)) if trace in left] == []
+
+
+def test_a_leak_is_attacked(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert efface("init", "people.npz", *MRP) == 0
+    assert efface("enrol", "ann", "00.npy") == 0
+    assert efface("enrol", "bob", "10.npy") == 0
+    capsys.readouterr()
+    assert efface("leak", "loot", "--population", "others.npz", "--attack", "pipe") == 0
+    said = capsys.readouterr().out
+    assert "loot: 2 people, as a thief would have them" in said
+    assert "pipe on mrp (configuration 1): let in for 100.0% of 2 people" in said
+    rows = [json.loads(line) for line in (here / "loot").read_text().splitlines()]
+    assert rows[0]["format"] == "efface.vault/1"
+    assert [row["user"] for row in rows if row.get("row") == "person"] == ["ann", "bob"]
+    assert efface("leak", "loot", "--population", "others.npz", "--attack", "pip") == 2
+    assert "did you mean 'pipe'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["init", "none.npz"],
+        ["init", "people.npz", "--param", "scale"],
+        ["init", "people.npz", "--param", "scole=1"],
+        ["init", "people.npz", "--scheme", "mrp", "--kdf", "argon2id"],
+        ["enrol", "ann", "00.npy"],
+        ["enrol", "ann", "none.npy"],
+        ["enrol", "ann", "people.npz"],
+        ["rotate", "ann"],
+        ["verify", "ann", "00.npy", "--db", "mysql://x"],
+        ["restore", "00.npy"],
+        ["serve", "--port", "0"],
+    ],
+)
+def test_what_cannot_be_is_refused(here: Path, words: list[str]) -> None:
+    assert efface(*words) == 2
+
+
+def test_another_scheme_needs_people(here: Path) -> None:
+    assert efface("init", "people.npz", *MRP) == 0
+    assert efface("rotate", "--param", "n=20") == 2
+    assert efface("rotate", "--new-pepper") == 2
+    assert efface("rotate", "--population", "people.npz", "--scheme", "biohash",
+                  "--param", "n=24", "--fmr", "0.01") == 0  # fmt: skip
+
+
+@pytest.mark.skipif(os.name != "posix", reason="ends by signals")
+def test_it_serves_logs_nothing_and_ends_at_once(here: Path) -> None:
+    assert efface("init", "people.npz", *L2FE, "--ready", "2") == 0
+    words = [sys.executable, "-m", "efface.cli.main", "vault", "serve", "--port", "0",
+             "--ready", "2", "--floor", "0"]  # fmt: skip
+    env = {**os.environ, "EFFACE_VAULT_TOKEN": TOKEN}
+    process = subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
+    )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        found = re.search(r"http://\S+", line)
+        assert found, line + str(process.communicate(timeout=20))
+        head = {"authorization": f"Bearer {TOKEN}"}
+        with httpx.Client(base_url=found[0], timeout=30, headers=head) as client:
+            body = {"user": "ann", "vectors": face(0).tolist()}
+            assert client.post("/v1/enrol", json=body).status_code == 201
+            assert client.post("/v1/verify", json=body).json() == {"accepted": True}
+            body["user"] = "nobody"
+            assert client.post("/v1/verify", json=body).json() == {"accepted": False}
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=20)
+        assert process.returncode == 0, err
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+    assert "Traceback" not in err
+    assert "warning: l2fe-hash: broken" in err
+    assert TOKEN not in out + err + line
+    assert [trace for trace in traces(face(0)) if trace in (out + err + line).encode()] == []
