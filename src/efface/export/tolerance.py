@@ -4,7 +4,8 @@ Three things add up in a row. Work in floating point: a sum of d terms that are 
 astray by about sqrt(d) u of what goes through the map (rounding errors are of both signs; Higham
 and Mary 2019), at most the map's norm k = 1 + |A||B| times the row; ``SAFETY`` is room for bad
 luck. Unit length: what is left has the length l, and bringing it to 1 divides the error by l, once
-for the direction and once for the length. The type that ships: both sides round to it once.
+for the direction and once for the length. The type that ships: both sides round to it once, and
+Python, where it brings rows to unit length, rounds the row and the factor before their product.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ def tolerance(
     work = SAFETY * np.sqrt(eraser.dim) * _unit(inside) * _reach(eraser, x)
     shipped = np.ones(len(x)) if eraser.normalise else left
     work = 2 * work / left if eraser.normalise else work
-    return np.asarray(work + 2 * _unit(out) * shipped)
+    python = _unit("float64" if out == "float64" else "float32") if eraser.normalise else 0.0
+    return np.asarray(work + 2 * (_unit(out) + python) * shipped)
 
 
 def residue(dtype: Any) -> float:

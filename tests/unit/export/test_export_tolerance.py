@@ -35,6 +35,17 @@ def test_plain_formula_lies_within_it_in_both_types(one: LinearEraser) -> None:
         assert (off <= tolerance(one, x, inside=inside)).all()
 
 
+@pytest.mark.parametrize("seed", range(0, 300, 7))
+def test_the_roundings_of_python_are_counted(seed: int) -> None:
+    """In two dimensions with one left every row is one direction: an exact answer, rounded once."""
+    one = eraser(dim=2, rank=1, seed=seed)
+    x = vectors(one)
+    wide = x.astype(np.float64)
+    left = wide - wide @ one.basis @ one.basis.T
+    exact = (left / np.linalg.norm(left, axis=1, keepdims=True)).astype(np.float32)
+    assert (distances(exact, one.transform(x)) <= tolerance(one, x)).all()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_is_small_enough_to_notice_a_wrong_map(kind: str) -> None:
     one = eraser(kind, dim=512, rank=64)

@@ -36,6 +36,18 @@ def slow(eraser: LinearEraser, row: np.ndarray) -> np.ndarray:
     return y / np.linalg.norm(y) if eraser.normalise else y
 
 
+@pytest.mark.parametrize("scale", [1e-42, 1e-39, 1e-36, 1e-31, 1e31, 1e37])
+@pytest.mark.parametrize("kind", ["orthogonal", "oblique"])
+def test_rows_at_the_ends_of_float32_come_to_unit_length(
+    rng: np.random.Generator, kind: str, scale: float
+) -> None:
+    """Neither their squares nor the factor that brings them to length one has a float32."""
+    eraser = some_eraser(rng, 8, 3, kind)
+    x = (scale * rng.standard_normal((5, 8))).astype(np.float32)
+    wanted = np.array([slow(eraser, row) for row in x])
+    np.testing.assert_allclose(eraser.transform(x), wanted, rtol=4e-7, atol=4e-7)
+
+
 @settings(max_examples=25, deadline=None)
 @given(
     rows=st.sampled_from([1, 2, 63, 64, ROWS, ROWS + 1, 3 * ROWS - 5]),

@@ -16,6 +16,9 @@ from efface.errors import EraserError
 from efface.protect.linear import blocks
 from efface.results import Scalar
 
+_FAR = 1e30
+"""Rows of lengths beyond this, or below its inverse, are not scaled in float32."""
+
 
 @dataclass(frozen=True, eq=False)
 class LinearEraser:
@@ -167,9 +170,15 @@ def _squares(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _put(y: NDArray[np.float64], squares: NDArray[np.float64] | None, out: NDArray[Any]) -> None:
     """The rows in the type of ``out``; to unit length where their squared lengths are given."""
-    np.copyto(out, y, casting="same_kind")
-    if squares is not None:  # in the type of out: a cast and this take half of one mixed pass
-        out *= (1 / np.sqrt(squares)).astype(out.dtype)[:, None]
+    if squares is None:
+        np.copyto(out, y, casting="same_kind")
+        return
+    factors = 1 / np.sqrt(squares)
+    if factors.min() > 1 / _FAR and factors.max() < _FAR:
+        np.copyto(out, y, casting="same_kind")  # in the type of out: half of one mixed pass
+        out *= factors.astype(out.dtype)[:, None]
+    else:  # lengths, or a factor, that float32 may not hold
+        np.copyto(out, y * factors[:, None], casting="same_kind")
 
 
 def _refuse_empty(
