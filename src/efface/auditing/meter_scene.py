@@ -101,9 +101,9 @@ def _apart(users: Samples, population: Samples | None, seed: int) -> tuple[Sampl
             f"{population.dataset} has vectors of {population.dim} elements, {users.dataset} of "
             f"{users.dim}: both must come from one encoder"
         )
-    known = set(users.names[users.people].astype(str).tolist())
+    taken = set(users.names[users.people].astype(str).tolist())
     names = population.names.astype(str)
-    shared = [p for p in population.people.tolist() if names[p] in known]
+    shared = [p for p in population.people.tolist() if names[p] in taken]
     kept = np.flatnonzero(~np.isin(population.identity, shared))
     if not len(kept):
         raise DataError(

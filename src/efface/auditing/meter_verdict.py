@@ -51,7 +51,7 @@ def fewest(attacks: Sequence[AttackReading], guessing: Guessing) -> float:
     for attack in attacks:
         if attack.guesses_50 is not None:
             found.append(float(attack.guesses_50))
-        elif attack.opened.value and attack.tries:
+        elif attack.opened.value and attack.tries > 1:  # one fixed query cannot be repeated
             found.append(guesses(attack.opened.value / attack.tries, 0.5))
     return min(found)
 

@@ -132,18 +132,27 @@ def _read_small(body: bytes | bytearray, dim: int, max_batch: int) -> Floats | N
 
 
 def _read_rows(body: bytes | bytearray, dim: int, max_batch: int) -> Floats:
-    return rows_of(bytes(decoded(_body.decode, body).vectors), dim, max_batch)
+    _count(body, dim, max_batch)
+    return _rows_from(bytes(decoded(_body.decode, body).vectors), dim, max_batch)
 
 
 def rows_of(raw: bytes, dim: int, max_batch: int) -> Floats:
     """The JSON of a list of vectors, or of one vector."""
-    # Counted first: a small body of empty lists must not become large objects.
-    if raw.count(b"[") > max_batch + 1 or raw.count(b",") > max_batch * (dim + 1):
+    _count(raw, dim, max_batch)
+    return _rows_from(raw, dim, max_batch)
+
+
+def _count(text: bytes | bytearray, dim: int, max_batch: int) -> None:
+    """Before anything is decoded: a small body of empty lists must not become large objects."""
+    if text.count(b"[") > max_batch + 1 or text.count(b",") > max_batch * (dim + 1):
         raise Problem(
             413,
             "batch-too-large",
             f"more than {max_batch} vectors of {dim} numbers in one request: send fewer",
         )
+
+
+def _rows_from(raw: bytes, dim: int, max_batch: int) -> Floats:
     if not raw.startswith(b"["):
         raise Problem(422, "bad-json", "'vectors' is no list: send a list of vectors")
     if not _BATCH.match(raw):

@@ -87,6 +87,14 @@ def test_holds_only_where_no_stranger_and_no_guess_got_in() -> None:
     assert judged([some], rate(0.5), none, guessing(none), 0.01).finding == "guessable"
 
 
+def test_one_query_that_opens_a_few_is_not_repeated_into_a_search() -> None:
+    fpr = rate(0.001, 0.0005, 0.002)
+    mean = attack(tries=1, opened=rate(0.06), accepted=rate(0.06, 0.03, 0.1))
+    assert judged([mean], rate(0.9), fpr, guessing(fpr), 0.0).tries == 693
+    search = attack(tries=200, opened=rate(0.4))  # 0.002 a guess: log 0.5 / log 0.998
+    assert judged([mean, search], rate(0.9), fpr, guessing(fpr), 0.0).tries == 347
+
+
 def test_bits_of_both_ends() -> None:
     found = guessing(rate(0.25, 0.125, 0.5))
     assert (found.bits_low, found.bits, found.bits_high) == (1, 2, 3)

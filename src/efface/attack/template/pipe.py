@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from efface.attack.template.guessing import scheme_of
 from efface.attack.template.population import Population, unit
-from efface.attack.template.stolen import directions, lattice_of, real, whole
+from efface.attack.template.stolen import directions, from_e8, lattice_of, whole
 from efface.registry import register
 from efface.results import Card, Scalar, Threat
 from efface.types import Claim, Release, Samples, Template, TemplateScheme
@@ -37,7 +37,8 @@ _SHADOWS = 2000
 )
 @dataclass
 class Pipe:
-    """Full leakage: -ss for Facial-FE; R^+ y for MRP and BioHash. For L2FE-Hash, and for a
+    """Full leakage: the sketch for Facial-FE, which is -s x plus a lattice point that is zero or
+    decoded from the mean of people; R^+ y for MRP and BioHash. For L2FE-Hash, and for a
     projection without its seed, a linear map learnt on people whom the attacker enrols itself; it
     stands for the paper's network, which is given the same. A digest alone tells nothing."""
 
@@ -87,9 +88,8 @@ class Pipe:
 
 
 def _surrogate(template: Template, settings: dict[str, Scalar], people: Population) -> Matrix:
-    dim = len(people.mean)
     if template.scheme == "facial-fe":
-        return np.asarray(-template.helper["sketch"][:dim] / real(settings, "scale"), np.float64)
+        return from_e8(settings, template, people.mean)
     if template.scheme not in ("mrp", "biohash"):
         return people.direction
     y: NDArray[np.floating] = (

@@ -82,7 +82,7 @@ def opened(
     right if it is accepted, which the caller asks. What a projection does not show is filled in.
     """
     if template.scheme == "facial-fe":
-        return _from_e8(scheme.settings(), template, guess)
+        return from_e8(scheme.settings(), template, guess)
     if template.scheme == "l2fe-hash":
         short = _from_lattice(scheme, template, guess, basis)
         return _filler(people, len(short))(short)
@@ -94,7 +94,8 @@ def _filler(people: Population, m: int) -> Completion:
     return people.completion(shortening(m, len(people.mean)).T)
 
 
-def _from_e8(settings: dict[str, Scalar], template: Template, guess: Matrix) -> Matrix:
+def from_e8(settings: dict[str, Scalar], template: Template, guess: Matrix) -> Matrix:
+    """(c - ss) / s with c decoded from the guess, block by block: -ss / s where c is zero."""
     sketch, scale = template.helper["sketch"], real(settings, "scale")
     probe = np.zeros(len(sketch))
     probe[: len(guess)] = scale * guess

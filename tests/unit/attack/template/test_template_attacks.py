@@ -23,7 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::efface.errors.EffaceWarning")
 SCHEMES: dict[str, dict[str, Any]] = {
     "mrp": {"n": 24},
     "biohash": {"n": 32},
-    "facial-fe": {"scale": 2.0},
+    "facial-fe": {"scale": 1.2},
     "l2fe-hash": {"m": 24, "l": 8, "q": 10007, "scale": 0.005, "bases": Shared(2)},
 }
 ATTACKS = [c.name for c in registry.cards("attack") if c.accepts == "template"]
@@ -91,6 +91,18 @@ def test_pipe_takes_the_sketch_and_the_pseudo_inverse(halves: tuple[Samples, Sam
     made, templates, x = stolen("facial-fe", halves, scale=0.5)  # decodes to zeros: -ss = s x
     claim = played("pipe", Release.stored(templates, made), halves[0])
     assert np.allclose(claim.vectors, x, atol=1e-5)
+
+
+def test_pipe_reads_the_sketch_of_people_who_are_far_from_zero(people: Samples) -> None:
+    """A common mean moves the lattice points away from zero: then -ss alone is nobody."""
+    moved = people.data + 2.0 * np.eye(48)[:8].sum(axis=0) / np.sqrt(8)
+    far = people.replace(moved / np.linalg.norm(moved, axis=1, keepdims=True))
+    shadow, users = (far.take(np.flatnonzero((far.identity < 40) == k)) for k in (True, False))
+    made, templates, x = stolen("facial-fe", (shadow, users), scale=3.0)
+    claim = played("pipe", Release.stored(templates, made), shadow)
+    plain = unit(np.array([-t.helper["sketch"][:48] for t in templates], np.float64))
+    near = np.linalg.norm(claim.vectors - x, axis=1).mean()
+    assert near < 0.7 * np.linalg.norm(plain - x, axis=1).mean()
 
 
 def test_pipe_alone_learns_nothing_from_l2fe_hash(halves: tuple[Samples, Samples]) -> None:
