@@ -16,11 +16,11 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 # Lower numbers never import higher ones; packages of one number do not import each other.
 LAYERS = (
-    {"errors", "results", "types", "_version"},
+    {"errors", "results", "facts", "types", "_version"},
     {"registry", "progress", "extras", "threads", "fingerprint"},
-    {"data", "encoders", "faces", "protect", "attack", "judge", "measure", "diagnose"}
+    {"data", "pictures", "encoders", "faces", "protect", "attack", "judge", "measure", "diagnose"}
     | {"hazmat", "nets", "export", "scale"},
-    {"auditing", "stores"},
+    {"auditing", "stores", "encoding"},
     {"report"},
     {"api"},
     {"demo"},
