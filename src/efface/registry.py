@@ -25,6 +25,11 @@ _MODULES = (
     "efface.attack.verify.mlp",
     "efface.attack.verify.fusion",
     "efface.judge.verification",
+    "efface.encoders.onnx",
+    "efface.encoders.arcface",
+    "efface.encoders.torchscript",
+    "efface.encoders.huggingface",
+    "efface.encoders.dlib",
 )
 _ENTRIES: dict[tuple[str, str], tuple[Card, Any]] = {}
 

@@ -1,4 +1,4 @@
-"""The contracts of :class:`efface.types.Protection` and :class:`efface.types.Attack` as checks.
+"""The contracts of ``Protection``, ``Attack`` and ``Encoder`` in :mod:`efface.types` as checks.
 Call them from a plug-in's tests: AssertionError names, in a sentence, the first rule broken."""
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from efface.encoders.contract import check_encoder as check_encoder
 from efface.errors import EffaceWarning
 from efface.results import Threat
 from efface.types import Attack, Claim, Protection, Release, Samples

@@ -29,8 +29,8 @@ PARTS = ("fit", "shadow", "calibration", "test")
 
 Floats = NDArray[np.floating[Any]]
 Codes = NDArray[np.int64]
-Picture = NDArray[np.uint8] | NDArray[np.float32]
-"""Height x width x 3, red first, from 0 to 255."""
+Picture = NDArray[Any]
+"""Height x width x 3, red first, from 0 to 255: uint8, or float32 where it was worked on."""
 
 
 # --- data -----------------------------------------------------------------------------------
