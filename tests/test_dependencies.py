@@ -33,6 +33,8 @@ NOUNS = LAYERS[0]
 NEIGHBOURS = {
     ("diagnose", "measure"),
     ("judge", "measure"),  # a judge counts with the pure functions of measure
+    ("encoding", "stores"),  # one run per target: its lock, and what it asks of a disk
+    ("faces", "encoders"),  # weights by digest; dlib's come in one package
     ("cli", ""),
     ("serve", ""),
     ("cli", "serve"),

@@ -20,6 +20,7 @@ Layout = Literal["NCHW", "NHWC"]
 Alignment = Literal["none", "arcface", "dlib"]
 
 Side = Annotated[int, msgspec.Meta(ge=1, le=8192)]
+Count = Annotated[int, msgspec.Meta(ge=0)]
 Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 
 
@@ -111,6 +112,48 @@ class EncoderFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     source: str = ""
     assumed: list[str] = []
     """What was neither declared nor found in the file."""
+
+
+class GeometryFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What was cut out of each picture for the encoder."""
+
+    name: Literal["whole picture", "FCR crop", "ArcFace alignment", "dlib chip"]
+    settings: dict[str, str | int | float] = {}
+    """Size, coverage, which of several faces ..."""
+    detector: str = ""
+    detector_weights: Sha256 | None = None
+    achieved: dict[str, tuple[float, float, float]] = {}
+    """Mean, standard deviation and largest of what was measured on the pictures encoded."""
+
+
+class PictureCounts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What became of the pictures: ``found`` is ``encoded`` and all of ``left_out``."""
+
+    found: Count
+    encoded: Count
+    people: Count
+    left_out: dict[str, Count] = {}
+    """By reason: ``damaged``, ``no face``, ``face at the border`` ..."""
+    treated: dict[str, Count] = {}
+    """What was done to those encoded: ``grey``, ``turned by EXIF``, ``several faces`` ..."""
+    passed_over: dict[str, Count] = {}
+    """Files that were not taken for pictures, by their ending."""
+    near_duplicates: Count = 0
+    """Pairs of near-duplicates of one person."""
+    near_duplicates_across: Count = 0
+    """Pairs that two people share: nearly always a wrong label."""
+
+
+class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a file of vectors came to be; it travels in the file and into reports."""
+
+    format: Literal["efface.encoding/1"] = "efface.encoding/1"
+    encoder: EncoderFacts
+    geometry: GeometryFacts
+    pictures: PictureCounts
+    identity_rule: str = ""
+    limits: dict[str, Count] = {}
+    versions: dict[str, str] = {}
 
 
 def _listed(values: tuple[float, ...]) -> str:

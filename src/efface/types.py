@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.errors import DataError, SplitError
-from efface.facts import EncoderFacts
+from efface.facts import EncoderFacts, Encoding
 from efface.results import Scalar, Threat
 
 Kind = Literal["embedding", "image", "motion", "template"]
@@ -51,8 +51,8 @@ class Samples:
     kind: Kind = "embedding"
     dataset: str = "samples"
     stored_dtype: str = "float32"
-    encoder: EncoderFacts | None = None
-    """What made the vectors, where their file says so."""
+    encoding: Encoding | None = None
+    """How the vectors were made of pictures, where their file says so."""
 
     def __post_init__(self) -> None:
         if self.data.ndim != 2 or not np.issubdtype(self.data.dtype, np.floating):
@@ -103,7 +103,7 @@ class Samples:
         columns = {name: column[rows] for name, column in self.attributes.items()}
         return Samples(
             data, self.identity[rows], self.names, columns, self.kind, self.dataset,
-            self.stored_dtype, self.encoder,
+            self.stored_dtype, self.encoding,
         )  # fmt: skip
 
     def digest(self) -> str:

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from efface.encoders.base import NetworkEncoder
+from efface.encoders.declared import Sheet
 from efface.encoders.hf_families import FAMILIES, Family
 from efface.encoders.hf_processor import read_processor
 from efface.encoders.numbers import Network
-from efface.encoders.weights import digest
+from efface.encoders.weights import digest, refuse_other
 from efface.errors import ArtefactError, DataError
 from efface.extras import need
 from efface.facts import EncoderFacts
@@ -46,6 +47,8 @@ class HuggingFace(NetworkEncoder):
     path: str
     """A folder, or the name of a repository in the hub cache."""
     pooling: str | None = None
+    declared: Sheet | None = None
+    """Name, licence, source and digest, as a manifest has them; never a preprocessing."""
     batch: int = 16
 
     def _loaded(self) -> tuple[EncoderFacts, Network]:
@@ -56,14 +59,17 @@ class HuggingFace(NetworkEncoder):
         if pooling not in family.poolings:
             known = ", ".join(family.poolings)
             raise DataError(f"{folder}: {family.name} has no pooling {pooling!r}; it has {known}")
-        files = weight_files(folder)
+        sheet = self.declared or Sheet()
+        weights = digest(weight_files(folder))
+        refuse_other(folder, weights, sheet.sha256)
         model = _model(folder, family)
         preprocessing = read_processor(folder, family)
         network = Tower(model, family, pooling)
         facts = EncoderFacts(
-            name=Path(self.path).name, kind="huggingface", weights=digest(files),
+            name=sheet.name or Path(self.path).name, kind="huggingface", weights=weights,
             dimension=network.dimension(preprocessing), preprocessing=preprocessing,
-            pooling=pooling, source=_source(self.path, config),
+            pooling=pooling, licence=sheet.licence,
+            source=sheet.source or _source(self.path, config),
         )  # fmt: skip
         return facts, network
 
