@@ -16,11 +16,11 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 # Lower numbers never import higher ones; packages of one number do not import each other.
 LAYERS = (
-    {"errors", "results", "readings", "types", "_version"},
+    {"errors", "results", "readings", "facts", "types", "_version"},
     {"registry", "progress", "extras", "threads", "fingerprint"},
-    {"data", "encoders", "faces", "protect", "attack", "judge", "measure", "diagnose"}
+    {"data", "pictures", "encoders", "faces", "protect", "attack", "judge", "measure", "diagnose"}
     | {"hazmat", "nets", "export", "scale"},
-    {"auditing", "stores"},
+    {"auditing", "stores", "encoding"},
     {"report"},
     {"api"},
     {"demo"},
@@ -33,6 +33,8 @@ NOUNS = LAYERS[0]
 NEIGHBOURS = {
     ("diagnose", "measure"),
     ("judge", "measure"),  # a judge counts with the pure functions of measure
+    ("encoding", "stores"),  # one run per target: its lock, and what it asks of a disk
+    ("faces", "encoders"),  # weights by digest; dlib's come in one package
     ("cli", ""),
     ("serve", ""),
     ("cli", "serve"),

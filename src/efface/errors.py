@@ -31,6 +31,17 @@ class MissingExtra(EffaceError, ImportError):
     """An optional dependency is absent: names the extra to install."""
 
 
+class PictureError(DataError):
+    """One picture cannot be used; ``kind`` is the word under which it is counted."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(kind, message)
+        self.kind = kind
+
+    def __str__(self) -> str:
+        return str(self.args[1])
+
+
 class StoreError(EffaceError, ValueError):
     """A store cannot be read, written or taken up again: names the store and the way out."""
 

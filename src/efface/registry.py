@@ -35,6 +35,11 @@ _MODULES = (
     "efface.protect.template.facial_fe",
     "efface.protect.template.l2fe_hash",
     "efface.protect.template.biohash",
+    "efface.encoders.onnx",
+    "efface.encoders.arcface",
+    "efface.encoders.torchscript",
+    "efface.encoders.huggingface",
+    "efface.encoders.dlib",
 )
 _ENTRIES: dict[tuple[str, str], tuple[Card, Any]] = {}
 

@@ -5,7 +5,8 @@ A *protection* turns samples into a *release*; an *attack* sees the release (and
 into *evidence*; statistics turn evidence into an *estimate* with an interval.
 
 Here are the nouns that hold arrays. What ends up in a report (``Threat``, ``Case``, ``Estimate``,
-``Measurement``, ``Report``) is in :mod:`efface.results`.
+``Measurement``, ``Report``) is in :mod:`efface.results`; what an encoder is, in
+:mod:`efface.facts`.
 
 A *template scheme* is the other way to protect: it stores, of one person, what a later picture of
 the same person is checked against, and nothing else. What is stored is its release.
@@ -23,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.errors import DataError, SplitError
+from efface.facts import EncoderFacts, Encoding
 from efface.results import Scalar, Threat
 
 Kind = Literal["embedding", "image", "motion", "template"]
@@ -31,6 +33,8 @@ PARTS = ("fit", "shadow", "calibration", "test")
 Floats = NDArray[np.floating[Any]]
 Codes = NDArray[np.int64]
 Parts = Mapping[str, NDArray[Any]]
+Picture = NDArray[Any]
+"""Height x width x 3, red first, from 0 to 255: uint8, or float32 where it was worked on."""
 
 
 # --- data -----------------------------------------------------------------------------------
@@ -51,6 +55,8 @@ class Samples:
     kind: Kind = "embedding"
     dataset: str = "samples"
     stored_dtype: str = "float32"
+    encoding: Encoding | None = None
+    """How the vectors were made of pictures, where their file says so."""
 
     def __post_init__(self) -> None:
         if self.data.ndim != 2 or not np.issubdtype(self.data.dtype, np.floating):
@@ -101,7 +107,7 @@ class Samples:
         columns = {name: column[rows] for name, column in self.attributes.items()}
         return Samples(
             data, self.identity[rows], self.names, columns, self.kind, self.dataset,
-            self.stored_dtype,
+            self.stored_dtype, self.encoding,
         )  # fmt: skip
 
     def digest(self) -> str:
@@ -270,6 +276,22 @@ class TemplateScheme(Protocol):
     def settings(self) -> dict[str, Scalar]:
         """Public parameters, fitted ones too, as plain values for a report."""
         ...
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """Pictures to vectors, with weights that nothing here changes.
+
+    ``encode`` takes pictures that were fitted to the size in ``facts`` (see
+    :func:`efface.encoders.fit.fitted`), red first and from 0 to 255 whatever the network wants: the
+    order of channels and the normalisation are the encoder's own business. A picture's vector does
+    not depend on which others are in the batch.
+    """
+
+    @property
+    def facts(self) -> EncoderFacts: ...
+
+    def encode(self, images: Sequence[Picture] | Picture, /) -> Floats: ...
 
 
 @runtime_checkable

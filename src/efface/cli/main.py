@@ -15,9 +15,11 @@ from efface.cli import (
     catalogue,
     check,
     demo,
+    encode,
     export,
     fit,
     inspect,
+    models,
     report,
     reproduce,
     serve,
@@ -42,6 +44,7 @@ def cli() -> None:
 for command in (
     demo.demo, audit.audit, fit.fit, apply.apply, check.check, report.report, reproduce.reproduce,
     catalogue.list_, export.export,
+    encode.encode, models.models,
     inspect.inspect_, sign.keygen, sign.sign, sign.verify_signature,
     serve.serve, vault.vault,
 ):  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -21,8 +22,11 @@ from efface.data.arrow import (
     vector_array,
 )
 from efface.data.table import PARQUET, decoded, readable, stacked
-from efface.errors import DataError
+from efface.errors import DataError, EffaceWarning
+from efface.facts import Encoding
 
+ENCODING_KEY = b"efface.encoding"
+"""Where a file made by ``efface encode`` says how; see :class:`efface.facts.Encoding`."""
 REMEDY = "the file is damaged or no Parquet file: write it again"
 _BATCH_ROWS = 8192
 
@@ -59,6 +63,18 @@ class ParquetTable:
     @cached_property
     def schema(self) -> Any:
         return _schema(self.files[0])
+
+    @cached_property
+    def encoding(self) -> Encoding | None:
+        """How the vectors were made; files of several encoders are not vectors of one kind."""
+        found = [_encoding(path) for path in self.files]
+        made = {one.encoder.weights for one in found if one is not None}
+        if len(made) > 1:
+            raise DataError(
+                f"{self.place}: its files were made by {len(made)} different encoders: keep the "
+                "vectors of one encoder in one folder"
+            )
+        return found[0] if None not in found else None
 
     @cached_property
     def _rows(self) -> int:
@@ -117,6 +133,23 @@ def _schema(path: Path) -> Any:
         schema = file.schema_arrow
     check_names(schema, str(path))
     return schema
+
+
+def _encoding(path: Path) -> Encoding | None:
+    """What a file says of its making; a note that cannot be read is worth a warning, no more."""
+    import msgspec
+
+    note = (_schema(path).metadata or {}).get(ENCODING_KEY)
+    if note is None:
+        return None
+    try:
+        return msgspec.json.decode(note, type=Encoding)
+    except msgspec.MsgspecError as error:
+        warnings.warn(
+            f"{path}: its note on the encoder cannot be read ({error}); the vectors can",
+            EffaceWarning, stacklevel=2,
+        )  # fmt: skip
+        return None
 
 
 def _files(path: Path) -> list[Path]:

@@ -38,7 +38,7 @@ def load(
     )
     # Errors name the whole path, reports only the stem.
     checked = samples(found.vectors, found.identity, attributes=found.attributes, dataset=str(path))
-    return replace(checked, dataset=Path(path).stem)
+    return replace(checked, dataset=Path(path).stem, encoding=found.encoding)
 
 
 def read_columns(
@@ -54,7 +54,8 @@ def read_columns(
     name = choose_vectors(table, embedding)
     chosen = choose_labels(table, identity, attributes, name)
     columns = table.columns(chosen, identity)
-    return Columns(table.vectors(name), columns.pop(identity), columns)
+    made = getattr(table, "encoding", None)
+    return Columns(table.vectors(name), columns.pop(identity), columns, made)
 
 
 def read_vectors(path: PathLike, embedding: str | None = None) -> NDArray[Any]:

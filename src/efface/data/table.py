@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.errors import DataError, EffaceError
+from efface.facts import Encoding
 from efface.registry import nearest
 
 PARQUET = (".parquet", ".pq")
@@ -50,6 +51,7 @@ class Columns:
     vectors: NDArray[Any]
     identity: NDArray[Any]
     attributes: dict[str, NDArray[Any]]
+    encoding: Encoding | None = None
 
 
 def choose_vectors(table: Table, wanted: str | None) -> str:

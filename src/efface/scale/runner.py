@@ -30,6 +30,15 @@ T = TypeVar("T")
 R = TypeVar("R")
 A = TypeVar("A")
 
+
+class DeadlyItem(StoreError):
+    """An item on which worker after worker died; ``index`` says which."""
+
+    def __init__(self, index: int, message: str) -> None:
+        super().__init__(message)
+        self.index = index
+
+
 RERUNS = 3
 """How often an item is run again after the death of the worker that had it."""
 
@@ -225,10 +234,11 @@ class _Run:
     def _count(self, index: int, code: int) -> None:
         self.deaths[index] += 1
         if self.deaths[index] > RERUNS:
-            raise StoreError(
+            raise DeadlyItem(
+                index,
                 f"{describe(self.items[index])}: {self.deaths[index]} worker processes died on it "
                 f"one after another (the last with exit code {code}); -9 is most often too little "
-                "memory: use fewer workers or smaller parts"
+                "memory: use fewer workers or smaller parts",
             )
 
 
