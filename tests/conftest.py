@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,10 @@ from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parents[1]
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+# A shell that starts the suite in the background has Ctrl-C ignored, by the programs under test too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("dev", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)

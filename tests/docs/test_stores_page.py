@@ -9,10 +9,10 @@ import numpy as np
 from pages import DOCS, in_code, rows, sections
 from test_examples import play
 
+from efface.protect.linear.cone import Cone
 from efface.protect.linear.eraser import LinearEraser
 from efface.stores.address import DATABASES, FILES
 from efface.stores.check import EXIT, sample_size
-from efface.stores.cone import Cone
 from efface.stores.receipt import Receipt
 
 PAGE = DOCS / "stores.md"

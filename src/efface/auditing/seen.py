@@ -9,10 +9,15 @@ import numpy as np
 
 from efface.data.fingerprint import recognise
 from efface.errors import DataError
+from efface.protect.linear.cone import Cone
 from efface.protect.linear.eraser import LinearEraser
 from efface.protect.linear.stored import Stored
 from efface.results import Novelty
 from efface.types import Codes, Protection, Samples
+
+_ERASED = 0.01
+"""Share of rows where the projector's results lie: a row that did not go through it is never there
+by chance."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,7 @@ def look(
         eraser, table = protection.eraser, samples if whole is None else whole
         _refuse_other_encoder(eraser, samples)
         _refuse_own_data(eraser.fit_digest, samples, table)
+        _refuse_erased(eraser, samples)
         met = recognise(table, eraser.fingerprints)
         codes.append(_here(met.codes, table, samples))
         marked = len(eraser.fingerprints)
@@ -103,6 +109,21 @@ def _refuse_own_data(fit_digest: str, samples: Samples, whole: Samples) -> None:
         raise DataError(
             f"{samples.dataset}: the projector was fitted on exactly these vectors, so there is "
             "nobody left to test it on: audit it on people it has not seen"
+        )
+
+
+def _refuse_erased(eraser: LinearEraser, samples: Samples) -> None:
+    """Nobody is recognised among vectors that went through the projector, so those it was fitted
+    on would be tested as strangers, and the rows before and after it would be the same."""
+    cone = Cone(eraser)
+    kept = {np.dtype(samples.stored_dtype or samples.data.dtype), np.dtype(np.float32)}
+    # Brought to unit length once more on the way in: four times what rounding to the type does.
+    near = cone.distances(samples.data) < 4 * max(map(cone.tolerance, kept))
+    if near.mean() > _ERASED:
+        raise DataError(
+            f"{samples.dataset}: {near.sum():,} of {len(near):,} vectors have gone through this "
+            "projector already: audit the vectors as they were before it, or these without a "
+            "projector"
         )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from efface.cli import options
+from efface.errors import ArtefactError
 
 if TYPE_CHECKING:
     from efface.protect.linear.eraser import LinearEraser
@@ -33,7 +34,7 @@ def export(
     from efface.export.safetensors import load_eraser
 
     _check_options(form, compact, encoder, output)
-    target = options.writable_file(out)
+    target = _new(options.writable_file(out))
     eraser = load_eraser(projector)
     writers: dict[str, Callable[[], str]] = {
         "faiss": lambda: _faiss(eraser, target, compact),
@@ -45,6 +46,12 @@ def export(
     said = writers[form]()
     click.echo(f"{target}: {said}; {eraser.rank} of {eraser.dim} directions removed")
     return 0
+
+
+def _new(target: Path) -> Path:
+    if target.exists():
+        raise ArtefactError(f"{target}: is there already: remove it, or give another name")
+    return target
 
 
 def _check_options(form: str, compact: bool, encoder: str | None, output: str | None) -> None:

@@ -50,7 +50,7 @@ def vector_array(
     if not is_vector(array.type):
         raise DataError(
             f"{place}: column {name!r} is {array.type}, not a list of numbers per row: name "
-            "another with embedding="
+            "another with --embedding (embedding= in Python)"
         )
     if isinstance(array, pa.ExtensionArray):
         array = array.storage

@@ -60,7 +60,8 @@ def require_pairs(samples: Samples, minimum: int = 2) -> None:
     more = f" and {len(few) - _SHOWN} more" if len(few) > _SHOWN else ""
     raise DataError(
         f"{samples.dataset}: {len(few)} of {len(people)} identities have fewer than {minimum} "
-        f"images: {shown}{more}. Add images of these people or remove them"
+        f"images: {shown}{more}. Add images of these people, remove them, or keep only people "
+        f"with enough (--images {minimum}, efface.curate)"
     )
 
 

@@ -148,7 +148,8 @@ def _check(counts: Mapping[str, int], people: int, place: str) -> None:
             all_parts = ", ".join(f"{name} {counts[name]}" for name in PARTS)
             raise SplitError(
                 f"{place}: {part} would get {counts[part]} of {people} identities and needs at "
-                f"least {least} ({all_parts}): change the sizes or add people"
+                f"least {least} ({all_parts}): add people, change the sizes "
+                "(fit=, test= ...), or say in a column who is what (--split-column)"
             )
 
 

@@ -70,11 +70,12 @@ def choose_vectors(table: Table, wanted: str | None) -> str:
     if not choice:
         raise DataError(
             f"{table.place}: no column of vectors found (columns: {', '.join(table.names())}): "
-            "name it with embedding=, or store the vectors as one array or list column"
+            "name it with --embedding (embedding= in Python), or store the vectors as one array or "
+            "list column"
         )
     raise DataError(
         f"{table.place}: several columns of vectors ({', '.join(choice)}): "
-        "say which with embedding="
+        "say which with --embedding (embedding= in Python)"
     )
 
 
@@ -93,7 +94,10 @@ def choose_labels(
 
 def unknown_column(table: Table, name: str) -> DataError:
     known = list(dict.fromkeys([*table.names(), *table.label_columns()]))
-    return DataError(f"{table.place}: no column {name!r}{nearest(name, known)}")
+    return DataError(
+        f"{table.place}: no column {name!r}{nearest(name, known)}: name one that is there, for "
+        "example with --identity"
+    )
 
 
 def stacked(parts: Iterable[NDArray[Any]], rows: int, place: str, name: str) -> NDArray[Any]:

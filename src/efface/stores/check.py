@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface.errors import DataError
+from efface.protect.linear.cone import Cone, dimensions
 from efface.protect.linear.eraser import LinearEraser
-from efface.stores.cone import Cone, dimensions
 from efface.stores.contract import Shape, Source
 from efface.stores.engine import default_part_rows, parts_of
 from efface.stores.erase import reaching

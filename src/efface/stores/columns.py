@@ -22,7 +22,7 @@ def vector_column(table: Table, schema: Any, embedding: str | None) -> str:
     if not is_vector(kind):
         raise DataError(
             f"{table.place}: column {name!r} is {kind}, not a list of numbers per row: name "
-            "another with embedding="
+            "another with --embedding (embedding= in Python)"
         )
     return name
 

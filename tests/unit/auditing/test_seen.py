@@ -222,3 +222,18 @@ def test_fit_takes_a_split_and_refuses_to_take_everybody_with_it(samples: Sample
     assert record.split.digest == split.digest()
     with pytest.raises(efface.errors.PlanError, match="one of the two"):
         fit_projector(samples, rank=4, split=split, everyone=True)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_vectors_that_went_through_the_projector_are_no_test_of_it(
+    samples: Samples, eraser: LinearEraser, dtype: str
+) -> None:
+    """Nobody would be recognised among them, so those it was fitted on would pass for strangers."""
+    clean = eraser.transform(samples.data).astype(dtype)
+    names = samples.names[samples.identity]
+    for rows in (clean, np.where(np.arange(len(clean))[:, None] % 20, samples.data, clean)):
+        given = efface.samples(rows.astype(dtype), names)
+        with pytest.raises(DataError, match=r"of 1,080 vectors have gone through this projector"):
+            efface.audit(given, protections=[eraser], unseen=True, **FAST)
+    whole = efface.samples(samples.data.astype(dtype), names)
+    assert efface.audit(whole, protections=[eraser], **FAST).worst().tar.value is not None

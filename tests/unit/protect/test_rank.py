@@ -115,7 +115,7 @@ def test_the_chosen_rank(wish: Wish, expected: int) -> None:
 @pytest.mark.parametrize(
     ("wish", "full", "words"),
     [
-        (Wish(rank=4), 3, "rank 4 is more than the 3 directions.*force=True goes up to 4"),
+        (Wish(rank=4), 3, "rank 4 is more than the 3 directions.*force=True, goes up to 4"),
         (Wish(rank=5, force=True), 3, "ask for at most 3"),
     ],
 )

@@ -17,10 +17,10 @@ from scipy.stats import beta, binom
 from store_erasers import drawn
 
 from efface.errors import DataError
+from efface.protect.linear.cone import Cone, dimensions
 from efface.protect.linear.eraser import LinearEraser
 from efface.stores.address import open_source, parse
 from efface.stores.check import Check, check_store, sample_size
-from efface.stores.cone import Cone, dimensions
 from efface.stores.filesource import drawn_with_vector
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "data"))

@@ -95,14 +95,16 @@ def _refuse_everything(full: int, wish: Wish, *, people: int, dim: int) -> None:
     raise EraserError(
         f"{people} identities in {dim} dimensions differ in every direction: erasing at full rank "
         f"would remove everything; give a rank (for example rank={max(1, dim // 4)} or "
-        "rank='auto'), or pass force=True"
+        "rank='auto'), or force it (--force, force=True)"
     )
 
 
 def _refuse_beyond(rank: int, full: int, available: int, wish: Wish) -> None:
     if rank <= full or (wish.force and rank <= available):
         return
-    forced = f" (force=True goes up to {available}, into noise)" if available > full else ""
+    forced = (
+        f" (--force, or force=True, goes up to {available}, into noise)" if available > full else ""
+    )
     raise EraserError(
         f"rank {rank} is more than the {full} directions in which the identities' means differ "
         f"beyond rounding: ask for at most {full}{forced}"
@@ -133,8 +135,8 @@ def refuse_emptied(kept: float, rank: int, dim: int, wish: Wish) -> None:
         return
     raise EraserError(
         f"removing {rank} of {dim} dimensions would leave {kept:.1%} of the variance, less than "
-        f"min_variance={wish.min_variance:g}: ask for a lower rank, lower min_variance, or pass "
-        "force=True"
+        f"min_variance={wish.min_variance:g}: ask for a lower rank, lower min_variance, or "
+        "force it (--force, force=True)"
     )
 
 
