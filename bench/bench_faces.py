@@ -4,7 +4,8 @@ Crop, ellipse mask, search for the ring of equal area, and the two feathered blu
 peer follows the paper picture by picture: Pillow crops and resizes, draws the turned ellipse and
 pastes; SciPy measures each pixel's distance to the face, which a binary search cuts off, and
 blurs. (Dilating by a disc in each step of the search, as the paper words it, takes SciPy seconds a
-picture.) Both get the same faces, and the blurred pictures must agree.
+picture.) Both get the same faces, and the blurred pictures must agree. Seconds are those of the
+processor, in one thread, so that other work on the machine counts little.
 
     python bench/bench_faces.py [--pictures 64] [--size 224] [--repeats 5]
 """
@@ -129,9 +130,9 @@ def best(work: Callable[[], Result], repeats: int) -> tuple[Result, float]:
     """The result, and the seconds of the quickest of several runs."""
     seconds = []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = time.process_time()
         out = work()
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.process_time() - start)
     return out, min(seconds)
 
 
