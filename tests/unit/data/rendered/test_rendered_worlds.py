@@ -61,8 +61,9 @@ def test_no_pose_is_straight_ahead() -> None:
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ({"size": 63}, "64 to 256"), ({"size": 257}, "64 to 256"), ({"people": 0}, "needs a person"),
-        ({"images": 0}, "needs a person"), ({"contexts": 0}, "needs a person"),
+        ({"size": 63}, "64 to 256"), ({"size": 257}, "64 to 256"),
+        ({"people": 0}, "needs a person"), ({"images": 0}, "needs a person"),
+        ({"contexts": 0}, "needs a person"),
         ({"home": 1.5}, "home=1.5"), ({"pose": -1}, "pose=-1"),
     ],
 )  # fmt: skip
