@@ -1,4 +1,4 @@
-"""``efface models``: named weights, where they come from and whether they are what they should be."""
+"""``efface models``: named weights, where they come from and whether they are the right ones."""
 
 from __future__ import annotations
 

@@ -89,7 +89,11 @@ class Pull:
                 why = "the connection ended early"
             except urllib.error.HTTPError as error:
                 error.close()
-                if error.code < 500 and error.code != 429:
+                if error.code == 416 and _whole(error, partial):
+                    return
+                if error.code == 416:
+                    _forget(partial)
+                elif error.code < 500 and error.code != 429:
                     raise Unreachable(_refused(file.url, error.code)) from error
                 why = f"the server answered {error.code}"
             except (OSError, http.client.HTTPException) as error:
@@ -196,6 +200,12 @@ def _forget(partial: Path) -> None:
 
 def _starts_at(answer: Any, start: int) -> bool:
     return str(answer.headers.get("Content-Range", "")).startswith(f"bytes {start}-")
+
+
+def _whole(error: urllib.error.HTTPError, partial: Path) -> bool:
+    """Asked for more than there is: was it complete, and an earlier run died before it said so?"""
+    length = str(error.headers.get("Content-Range", "")).removeprefix("bytes */")
+    return length.isdigit() and int(length) == _held(partial)[0]
 
 
 def _total(answer: Any, start: int) -> int | None:

@@ -16,7 +16,7 @@ from efface.faces.face import Face
 
 class GivenFaces:
     """A ``.npz`` with ``name``, ``box`` (n x 4, or 5 with a score) and ``landmarks`` (n x 5 x 2),
-    in pixels of the upright picture. A name is the picture's path as it is listed, or its last part.
+    in pixels of the upright picture. A name is a picture's path as it is listed, or its last part.
     """
 
     def __init__(self, path: str | Path) -> None:
