@@ -14,7 +14,7 @@ from hypothesis import settings
 ROOT = Path(__file__).resolve().parents[1]
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
-# A shell that starts the suite in the background has Ctrl-C ignored, by the programs under test too.
+# A suite that a shell starts in the background has Ctrl-C ignored, and so have its programs.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
