@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from efface.threads import free_cores, one_blas_thread
 
-ROWS = 2048
+ROWS = 512
 """Rows of a block: enough for a product to run at full speed."""
 RUN = 256
 """Rows of a block that pass after pass finds in the cache closest to the core."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from efface.errors import EraserError
 from efface.protect.linear import blocks
+from efface.protect.linear.factors import Factors
 from efface.results import Scalar
 
 _FAR = 1e30
@@ -90,8 +91,8 @@ class LinearEraser:
         """
         self._check(x)
         y = np.array(np.atleast_2d(x), np.float64)
-        y -= self._coefficients(y, None, blocks.Scratch()) @ self._rows
-        return y.reshape(x.shape).astype(_dtype(x), copy=False)
+        off = self._coefficients(y, None, self._plain, blocks.Scratch())
+        return (y - off @ self._plain.rows).reshape(x.shape).astype(_dtype(x), copy=False)
 
     def transform(self, x: NDArray[Any]) -> NDArray[Any]:
         """Unit rows in, unit rows out, block by block; one vector or many."""
@@ -99,26 +100,32 @@ class LinearEraser:
             return np.asarray(self.transform(x[None])[0])
         self._check(x)
         out = np.empty(x.shape, _dtype(x))
+        factors = self._plain if out.dtype == np.float64 else self._short
         scratch = blocks.Scratch()
-        blocks.each(lambda rows: self._transform(x[rows], out[rows], rows.start, scratch), len(x))
+        blocks.each(
+            lambda rows: self._transform(x[rows], out[rows], rows.start, factors, scratch), len(x)
+        )
         return out
 
     def _transform(
-        self, x: NDArray[Any], out: NDArray[Any], start: int, scratch: blocks.Scratch
+        self, x: NDArray[Any], out: NDArray[Any], start: int, by: Factors, scratch: blocks.Scratch
     ) -> None:
         """One block. P(x / |x|) points where P x does, so rows come to unit length only once."""
         y, after = scratch.array("left", *x.shape), np.empty(len(x))
         with np.errstate(all="ignore"):  # what no number can hold is refused by name
             np.copyto(y, x, casting="same_kind")
             lengths = self._lengths(y)
-            off = self._coefficients(y, lengths, scratch)
-            taken = np.matmul(off, self._rows, out=scratch.array("taken", *x.shape))
+            off = self._coefficients(y, lengths, by, scratch)
+            taken = scratch.array("taken", len(y), by.rows.shape[1])
+            np.matmul(off, by.rows, out=taken)
             for rows in blocks.slices(len(y), blocks.RUN):
-                left = np.subtract(y[rows], taken[rows], out=y[rows])
+                left = y[rows]
+                left[:, by.same] -= off[rows, : by.same.stop - by.same.start]
+                left[:, by.rest] -= taken[rows]
                 after[rows] = _squares(left)
                 _put(left, after[rows] if self.normalise else None, out[rows])
-            before = after + _squares(off) if lengths is None else lengths**2
-        _refuse_empty(before, after, start, _residue(x.dtype) if self.normalise else None)
+            most = after + by.spread**2 * _squares(off) if lengths is None else lengths**2
+        _refuse_empty(x, most, after, start, _residue(x.dtype) if self.normalise else None)
 
     def _lengths(self, y: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """Lengths of the rows, where an orthogonal map does not tell them afterwards."""
@@ -126,25 +133,22 @@ class LinearEraser:
         return np.sqrt(_squares(y)) if oblique and self.normalise else None
 
     def _coefficients(
-        self, y: NDArray[Any], lengths: NDArray[Any] | None, scratch: blocks.Scratch
+        self, y: NDArray[Any], lengths: NDArray[Any] | None, by: Factors, scratch: blocks.Scratch
     ) -> NDArray[np.float64]:
         """B'(y - lengths x mean): what is to be taken off, along the columns of A."""
-        dual = self.basis if self.dual is None else self.dual
-        off = np.matmul(y, dual, out=scratch.array("off", len(y), self.rank))
-        if self.mean is not None:
-            off -= self._shift if lengths is None else lengths[:, None] * self._shift
+        off = np.matmul(y, by.dual, out=scratch.array("off", len(y), self.rank))
+        if by.shift is not None:
+            off -= by.shift if lengths is None else lengths[:, None] * by.shift
         return off
 
     @cached_property
-    def _rows(self) -> NDArray[np.float64]:
-        """A', row by row."""
-        return np.ascontiguousarray(self.basis.T, dtype=np.float64)
+    def _plain(self) -> Factors:
+        return Factors.plain(self.basis, self.dual, self.mean)
 
     @cached_property
-    def _shift(self) -> NDArray[np.float64]:
-        """B' mean."""
-        dual = self.basis if self.dual is None else self.dual
-        return np.asarray(0.0 if self.mean is None else self.mean @ dual)
+    def _short(self) -> Factors:
+        """For results in float32, whose own rounding hides what this form adds."""
+        return Factors.short(self.basis, self.dual, self.mean)
 
     def _check(self, x: NDArray[Any]) -> None:
         if x.shape[-1] != self.dim:
@@ -182,15 +186,27 @@ def _put(y: NDArray[np.float64], squares: NDArray[np.float64] | None, out: NDArr
 
 
 def _refuse_empty(
-    before: NDArray[np.float64], after: NDArray[np.float64], start: int, least: float | None
+    x: NDArray[Any],
+    most: NDArray[np.float64],
+    after: NDArray[np.float64],
+    start: int,
+    least: float | None,
 ) -> None:
-    """Refuses rows without a direction: not finite, or of a length within ``least`` of before."""
-    sound = np.isfinite(after)
+    """Refuses rows without a direction: not finite, or of a length within ``least`` of before.
+
+    ``most`` bounds the squared lengths before; only rows that it leaves in doubt are measured.
+    """
+    bad = ~np.isfinite(after)
     if least is not None:
-        sound &= np.isfinite(before) & (after > least**2 * before)
-    if not sound.all():
-        row = start + int(np.flatnonzero(~sound)[0])
-        raise EraserError(
-            f"row {row} cannot be brought to unit length (all zero or not finite, before or "
-            "after erasure): remove it, or use a lower rank"
-        )
+        bad |= ~(after > least**2 * most)
+    if bad.any():
+        rows = np.flatnonzero(bad)
+        before = _squares(x[rows].astype(np.float64))
+        sound = np.isfinite(after[rows]) & np.isfinite(before)
+        if least is not None:
+            sound &= after[rows] > least**2 * before
+        if not sound.all():
+            raise EraserError(
+                f"row {start + rows[~sound][0]} cannot be brought to unit length (all zero or not "
+                "finite, before or after erasure): remove it, or use a lower rank"
+            )
