@@ -98,6 +98,7 @@ def audit(
         transfer=moved,
         utility=sections.utilities(shipped, sets, rules),
         maps=sections.maps(scene, shipped, seed),
+        encoding=samples.encoding,
         provenance=sections.provenance(rules, command=command, date=date, plan=plan),
     )
 

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from efface.cli import options
+from efface.cli import encoded, encoding, options
 from efface.cli.options import METHODS, Rank, data_options, given, seed_option
 from efface.errors import PlanError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from efface.auditing.plan import AuditPlan
     from efface.results import Report
     from efface.types import Samples, Split
@@ -20,6 +22,13 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("emb", type=click.Path())
 @data_options
+@click.option(
+    "--encoder", metavar="ENCODER", help="EMB holds pictures: encode them first, by this."
+)
+@encoding.declaration_options
+@encoding.face_options
+@encoding.place_options
+@encoding.work_options
 @click.option("--protect", multiple=True, type=click.Choice(METHODS), help="Eraser to fit; repeat.")
 @click.option(
     "--rank", type=Rank(), default="auto", show_default=True, help="Directions to remove."
@@ -64,6 +73,9 @@ if TYPE_CHECKING:
 def audit(emb: str, **given_: Any) -> int:
     """Audit the embeddings in EMB: .npz, .npy with CSV, Parquet or Arrow.
 
+    With --encoder EMB is pictures, as 'efface encode' takes them: they are encoded first, into the
+    --out folder, where the next run finds them.
+
     Attacks the vectors as they are and, with --protect or --projector, as they would ship.
     Writes report.json, report.html and report.junit.xml into the --out folder.
     """
@@ -76,7 +88,7 @@ def audit(emb: str, **given_: Any) -> int:
     out = options.writable_folder(given_["out"])
     plan = _merged(read_plan(given_["plan"]) if given_["plan"] else AuditPlan(), given_)
     erasers = [load_eraser(p) for p in given_["projector"]]
-    everything = options.read(emb, plan.identity, plan.embedding, given_["labels"])
+    everything = _everything(emb, out, plan, given_)
     samples = _curated(everything, plan)
     protections = [*plan.protections(), *erasers]
     result = api.audit(
@@ -111,6 +123,15 @@ def audit(emb: str, **given_: Any) -> int:
     else:
         _print(result, str(out))
     return exit_code(result)
+
+
+def _everything(emb: str, out: Path, plan: AuditPlan, typed: dict[str, Any]) -> Samples:
+    """Vectors as they are stored, or those of pictures, which are kept beside the report."""
+    encoded.check_kind(emb, typed["encoder"])
+    if not typed["encoder"]:
+        return options.read(emb, plan.identity, plan.embedding, typed["labels"])
+    vectors = encoded.kept(emb, out, {**typed, "identity": plan.identity})
+    return options.read(str(vectors), "identity", None, None, encoded.dataset(emb))
 
 
 def _merged(plan: AuditPlan, typed: dict[str, Any]) -> AuditPlan:

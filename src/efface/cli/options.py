@@ -117,19 +117,24 @@ def command_line() -> str:
 
 
 def quiet_warnings(function: F) -> F:
-    """Warnings of efface as one line each on standard error, without source lines."""
+    """Warnings of efface as one line each on standard error, at once, without source lines."""
     import warnings
 
     from efface.errors import EffaceWarning
 
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        with warnings.catch_warnings(record=True) as caught:
+        said: set[str] = set()
+
+        def show(message: Warning | str, *_: Any) -> None:
+            if str(message) not in said:
+                said.add(str(message))
+                click.echo(f"warning: {message}", err=True)
+
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", EffaceWarning)
-            result = function(*args, **kwargs)
-        for line in dict.fromkeys(str(w.message) for w in caught):
-            click.echo(f"warning: {line}", err=True)
-        return result
+            warnings.showwarning = show  # type: ignore[assignment]
+            return function(*args, **kwargs)
 
     return wrapped  # type: ignore[return-value]
