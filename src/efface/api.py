@@ -79,7 +79,7 @@ def audit(
     found = investigate(
         samples, split=split, protections=protections, attacks=attacks, rules=rules, target=aim,
         auto=auto, sweep=sweep, cache=cache, unseen=unseen, drawn_from=drawn_from,
-        transfer=transfer,
+        transfer=transfer, limit=fail_above,
     )  # fmt: skip
     scene, shipped = found.scene, found.shipped
     releases = [summarise(scene, s, found.seen.get(s.name)) for s in shipped]

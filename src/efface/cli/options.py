@@ -108,6 +108,29 @@ def writable_file(file: str) -> Path:
     return path
 
 
+def check_order(projector: str, other: str, right: str) -> None:
+    """A projector in the place of the other argument is a swap: ``right`` says it as it should be.
+
+    Looked at by content, as names say nothing; whatever cannot be read is left to who reads it.
+    """
+    if _is_projector(other) and not _is_projector(projector):
+        raise click.UsageError(
+            f"{other} is a projector and {projector} is none: they are the wrong way round; "
+            f"give: {right}"
+        )
+
+
+def _is_projector(path: str) -> bool:
+    try:
+        if not Path(path).is_file():
+            return False
+        with open(path, "rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            return b'"efface.projector/' in file.read(min(length, 1 << 20))
+    except (OSError, ValueError):
+        return False
+
+
 def command_line() -> str:
     """The command as typed, file names without their folders: it goes into the report."""
     import sys
