@@ -45,7 +45,7 @@ def runs(args: argparse.Namespace) -> Iterator[tuple[str, str, list[str]]]:
         base = ["--encoder", encoder.format(args.models), *options.split()]
         yield name, "published", [*base, "--faces", str(args.faces)]
         finder = "dlib" if encoder == "dlib" else yunet
-        for policy in ("largest", "central"):
+        for policy in ("largest",) if encoder == "dlib" else ("largest", "central"):
             found = [*base, "--detector", finder, "--policy", policy]
             yield name, f"{Path(finder).stem}, {policy}", found
 

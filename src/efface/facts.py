@@ -24,7 +24,7 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 
 
-class Preprocessing(msgspec.Struct, frozen=True, kw_only=True):
+class Preprocessing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """From an RGB picture to numbers: fit it to the size, then (pixel * scale - mean) / std."""
 
     height: Side
