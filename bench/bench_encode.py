@@ -135,10 +135,9 @@ def check(out: Path, images: Path, network: Path) -> None:
 def memory(root: Path, many: int) -> float:
     """Peak of all processes at ``many`` pictures over that at a tenth of them."""
     network = made_network(root / "small.onnx", 32, 4)
-    jpegs(root / "few", 500, 48)
     peaks = {}
-    for count in (many // 10, many):
-        images = links(root / "few", root / f"many-{count}", count)
+    for start, count in ((0, many // 10), (many // 10, many)):
+        images = fields(root / "fields", count, start)
         peaks[count] = peak(command(images, network, root / f"{count}.parquet"))
     ratio = peaks[many] / peaks[many // 10]
     print(f"\n| pictures | peak of all processes, MB | growth (at most {GROWTH}) |\n|---|---|---|")
@@ -196,13 +195,14 @@ def jpegs(folder: Path, count: int, size: int) -> Path:
     return folder
 
 
-def links(source: Path, folder: Path, count: int) -> Path:
-    """So many names for a few pictures, of a person each ten."""
-    files = sorted(source.rglob("*.jpg"))
-    for number in range(count):
+def fields(folder: Path, count: int, start: int = 0) -> Path:
+    """Small fields of colour, no two alike, of a person each ten."""
+    rng = np.random.default_rng(start)
+    for number in range(start, count):
         place = folder / f"p{number // 10:05}"
         place.mkdir(parents=True, exist_ok=True)
-        (place / f"{number:06}.jpg").hardlink_to(files[number % len(files)])
+        field = Image.fromarray(rng.integers(0, 256, (9, 9, 3), np.uint8))
+        field.resize((48, 48), Image.Resampling.BICUBIC).save(place / f"{number:06}.jpg")
     return folder
 
 
