@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from efface.facts import EncoderFacts, Encoding, GeometryFacts
 from efface.report.words import percent
-from efface.results import Report
+from efface.results import Report, Subject
 
 _FACES = {
     "no face": "The detector saw none.",
@@ -32,6 +32,8 @@ _FILES = {
     "no identity": "It cannot be told who is in it.",
     "no vector": "The encoder gave no usable numbers for it.",
 }
+_UNREAD = ("damaged", "not a picture", "empty file", "missing", "no permission", "cannot be read",
+           "deadly")  # fmt: skip
 _MEASURED = {
     "face_coverage": "Face box over crop (FCR achieved)",
     "face_padding": "Padding ratio",
@@ -71,8 +73,8 @@ def seen(report: Report) -> Pictures | None:
         return None
     return Pictures(
         encoder=_encoder(made),
-        rows=_rows(made, report.subject.rows),
-        remarks=[*made.pictures.treated.items(), *_passed(made)],
+        rows=_rows(made, report.subject),
+        remarks=_remarks(made),
         measured=[
             (_MEASURED.get(name, name), *values)
             for name, values in sorted(made.geometry.achieved.items(), key=_place)
@@ -103,7 +105,7 @@ def _cut(geometry: GeometryFacts) -> str:
     return f"{geometry.name}{by}{f' ({settings})' if settings else ''}"
 
 
-def _rows(made: Encoding, audited: int) -> list[Row]:
+def _rows(made: Encoding, subject: Subject) -> list[Row]:
     """Seen, then what was left out with the reason, then encoded, then audited."""
     counts = made.pictures
 
@@ -111,21 +113,31 @@ def _rows(made: Encoding, audited: int) -> list[Row]:
         return Row(name, count, count / max(1, counts.found), meaning, kind)
 
     rows = [row("seen", counts.found, "All that were listed.", "total")]
-    for name, count in counts.left_out.items():
+    # None rejected for padding is worth a row too, where it could have been.
+    border = {"face at the border": 0} if made.geometry.name == "FCR crop" else {}
+    for name, count in (border | counts.left_out).items():
         words = (_FACES | _FILES).get(name, "")
         rows.append(row(name, count, f"Left out. {words}".strip()))
     rows.append(row("encoded", counts.encoded, f"Of {counts.people:,} people.", "total"))
-    if audited < counts.encoded:
+    if subject.rows < counts.encoded:
         why = "Encoded, but not chosen for this audit."
-        rows += [row("not audited", counts.encoded - audited, why),
-                 row("audited", audited, "", "total")]  # fmt: skip
+        whose = f"Of {subject.identities:,} people."
+        rows += [row("not audited", counts.encoded - subject.rows, why),
+                 row("audited", subject.rows, whose, "total")]  # fmt: skip
     return rows
 
 
-def _passed(made: Encoding) -> list[tuple[str, int]]:
+def _remarks(made: Encoding) -> list[tuple[str, int]]:
+    """What to know beside; the first ones are told even where they are none."""
+    counts = made.pictures
+    unread = sum(counts.left_out.get(name, 0) for name in _UNREAD)
+    faces = {"several faces": 0} if made.geometry.detector else {}
+    passed = {f"no picture by its name: {end}": n for end, n in counts.passed_over.items()}
     return [
-        (f"no picture by its name: {ending}", count)
-        for ending, count in made.pictures.passed_over.items()
+        ("files that could not be read", unread),
+        ("near-duplicates across people, pairs", counts.near_duplicates_across),
+        ("near-duplicates of one person, pairs", counts.near_duplicates),
+        *(faces | counts.treated | passed).items(),
     ]
 
 

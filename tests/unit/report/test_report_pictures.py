@@ -74,7 +74,13 @@ def test_nothing_to_say_is_nothing_said(full_report: Report) -> None:
     seen = pictures.seen(msgspec.structs.replace(report, encoding=quiet))
     assert seen is not None
     assert seen.cautions == []
-    assert [row.name for row in seen.rows] == ["seen", "encoded"]
+    assert [(row.name, row.count) for row in seen.rows] == [
+        ("seen", 9_600), ("face at the border", 0), ("encoded", 9_600),
+    ]  # fmt: skip
+    assert dict(seen.remarks) == {
+        "files that could not be read": 0, "near-duplicates across people, pairs": 0,
+        "near-duplicates of one person, pairs": 0, "several faces": 0,
+    }  # fmt: skip
 
 
 def test_the_page_has_the_digest_and_the_geometry(full_report: Report) -> None:

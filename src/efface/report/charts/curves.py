@@ -15,7 +15,8 @@ Named = tuple[int, str, Curve]
 _LEAST_FAR = 1e-6
 _MOST_SERIES = 8
 _EVERY = 3
-"""Marks of zeros stand at every third point of the grid, or they would run together."""
+"""Marks of zeros stand at every third point of the grid, each series at others: or they would run
+together."""
 
 
 def roc(curves: Sequence[Named], far: float, uid: str) -> str:
@@ -118,11 +119,14 @@ def _tradeoff(
         svg.polyline([frame.at(x, y) for x, y in chance], "reference"),
         svg.line((frame.x(far), frame.y.start), (frame.x(far), frame.y.end), "setting"),
     ]
-    for i, _, points in shown:
+    for turn, (i, _, points) in enumerate(shown):
         body += [_curve(frame, run, series(i)) for run in _runs(points)]
         # A log axis has no zero: what stands at its foot is told apart, in shape and not by place.
         zeros = [x for x, y in points if y == 0]
-        body += [nothing(series(i)).dot(*frame.at(x, floor)) for x in zeros[::_EVERY]]
+        body += [
+            nothing(series(i)).dot(*frame.at(x, floor))
+            for x in zeros[turn % _EVERY :: _EVERY] or zeros[:1]
+        ]
     return svg.document(uid, words[0], words[1], frame.y.start + 44, body)
 
 
