@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from efface.auditing.plan import AuditPlan
+    from efface.export.safetensors import Projector
     from efface.results import Report
     from efface.types import Samples, Split
 
@@ -81,16 +82,18 @@ def audit(emb: str, **given_: Any) -> int:
     """
     from efface import api
     from efface.auditing.plan import AuditPlan, read_plan
-    from efface.export.safetensors import load_eraser
+    from efface.export.safetensors import read_projector
     from efface.report.gate import exit_code
     from efface.report.schema import to_json
 
     out = options.writable_folder(given_["out"])
     plan = _merged(read_plan(given_["plan"]) if given_["plan"] else AuditPlan(), given_)
-    erasers = [load_eraser(p) for p in given_["projector"]]
+    projectors = {path: read_projector(path) for path in given_["projector"]}
     everything = _everything(emb, out, plan, given_)
+    for path, projector in projectors.items():
+        _same_encoder(path, projector, everything)
     samples = _curated(everything, plan)
-    protections = [*plan.protections(), *erasers]
+    protections = [*plan.protections(), *(p.eraser for p in projectors.values())]
     result = api.audit(
         samples,
         split=_split(samples, plan),
@@ -132,6 +135,19 @@ def _everything(emb: str, out: Path, plan: AuditPlan, typed: dict[str, Any]) -> 
         return options.read(emb, plan.identity, plan.embedding, typed["labels"])
     vectors = encoded.kept(emb, out, {**typed, "identity": plan.identity})
     return options.read(str(vectors), "identity", None, None, encoded.dataset(emb))
+
+
+def _same_encoder(path: str, projector: Projector, samples: Samples) -> None:
+    """Vectors of one length may be of two networks: where both are known, they have to agree."""
+    fitted, made = projector.fitting.encoder, samples.encoding
+    if fitted is None or fitted.weights is None or made is None:
+        return
+    if fitted.weights != made.encoder.weights:
+        raise PlanError(
+            f"{path}: was fitted on vectors of an encoder with SHA-256 {fitted.weights[:16]}…, "
+            f"those of {samples.dataset} were made by {made.encoder.name} with "
+            f"{made.encoder.weights[:16]}…: give the projector of this encoder"
+        )
 
 
 def _merged(plan: AuditPlan, typed: dict[str, Any]) -> AuditPlan:

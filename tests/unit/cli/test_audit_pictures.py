@@ -202,6 +202,26 @@ def test_a_projector_fitted_on_the_kept_vectors(
     assert report.releases[1].identities_recognised == 12
 
 
+def test_a_projector_of_another_encoder_is_refused(
+    images: Path, network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from efface.export.safetensors import read_projector
+
+    vectors, projector = tmp_path / "e.parquet", tmp_path / "p.safetensors"
+    assert invoke(["encode", str(images), *given(network), "--out", str(vectors)]) == 0
+    assert invoke(["fit", str(vectors), "--rank", "3", "--out", str(projector)]) == 0
+    recorded = read_projector(projector).fitting.encoder
+    made = efface.load(vectors).encoding
+    assert recorded is not None
+    assert made is not None
+    assert (recorded.name, recorded.weights) == ("n", made.encoder.weights)
+    other = onnx.load(network)
+    other.doc_string = "the same network in another file"
+    onnx.save(other, network)
+    assert audit(images, network, tmp_path / "out", "--projector", str(projector)) == 2
+    assert "give the projector of this encoder" in capsys.readouterr().err
+
+
 def test_lists_bring_their_columns(images: Path, network: Path, tmp_path: Path) -> None:
     parts = ["fit", "calibration", "test"]
     rows = [
