@@ -36,11 +36,18 @@ def run(order: Order, quiet: bool) -> Encoding:
 
     if not quiet:
         _announce(order)
+    before = _written(order.out)
     with Progress[None]("encode", 0, unit="picture") as bar:
         made = encode(order, bar.of)
     if not quiet:
+        if order.keep and before is not None and before == _written(order.out):
+            click.echo("kept      the vectors of an earlier run: nothing was encoded")
         _tell(order, made)
     return made
+
+
+def _written(path: Path) -> int | None:
+    return path.stat().st_mtime_ns if path.exists() else None
 
 
 def check_kind(path: str, encoder: str | None) -> None:

@@ -10,6 +10,7 @@ import click
 if TYPE_CHECKING:
     from efface.encoders.declared import Sheet
     from efface.encoding.geometry import Geometry
+    from efface.facts import EncoderFacts
     from efface.pictures.entry import Source
     from efface.types import Encoder
 
@@ -164,6 +165,7 @@ def geometry(made: Encoder, typed: dict[str, Any]) -> Geometry:
     wanted = typed["face"]
     if wanted == "auto":
         wanted = facts.alignment
+    _warn_of_other_faces(facts, wanted)
     if wanted == "none":
         return Whole(facts.preprocessing)
     detector = typed["detector"]
@@ -173,6 +175,20 @@ def geometry(made: Encoder, typed: dict[str, Any]) -> Geometry:
         wanted, facts.preprocessing, detector, typed["policy"], coverage=typed["fcr"],
         faces=typed["faces"],
     )  # fmt: skip
+
+
+def _warn_of_other_faces(facts: EncoderFacts, wanted: str) -> None:
+    """An encoder of aligned faces reads anything else, and its vectors look like any others."""
+    import warnings
+
+    from efface.errors import EffaceWarning
+
+    if facts.alignment not in ("none", wanted):
+        warnings.warn(
+            f"{facts.name} was trained on faces cut as --face {facts.alignment} does, and is given "
+            f"--face {wanted}: it misreads them, so the figures will not be those of this encoder",
+            EffaceWarning, stacklevel=2,
+        )  # fmt: skip
 
 
 def _with(function: F, options: tuple[Callable[[F], F], ...]) -> F:

@@ -101,7 +101,11 @@ def test_the_report_says_by_whom_and_of_what(images: Path, network: Path, tmp_pa
 
 
 def test_the_next_run_encodes_nothing(
-    images: Path, network: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    images: Path,
+    network: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     from efface.encoders.base import NetworkEncoder
 
@@ -114,7 +118,9 @@ def test_the_next_run_encodes_nothing(
 
     with monkeypatch.context() as patched:
         patched.setattr(NetworkEncoder, "encode", encode)
+        capsys.readouterr()
         assert audit(images, network, out) == 0
+        assert "the vectors of an earlier run" in capsys.readouterr().out
         assert without_names(out / "report.json") == first
         assert audit(images, network, out, "--protect", "isp", "--rank", "3") == 0
         assert not list(out.glob("*efface-work"))
@@ -235,6 +241,19 @@ def test_lists_bring_their_columns(images: Path, network: Path, tmp_path: Path) 
     report = read(tmp_path / "out" / "report.json")
     assert report.subject.dataset == "list"
     assert report.subject.parts["test"][0] == 10
+
+
+def test_archives_are_audited_in_place(images: Path, network: Path, tmp_path: Path) -> None:
+    import tarfile
+
+    with tarfile.open(tmp_path / "shard-0.tar", "w") as archive:
+        for path in sorted(images.rglob("*.*")):
+            archive.add(path, path.relative_to(images))
+    assert audit(tmp_path / "shard-0.tar", network, tmp_path / "tar") == 0
+    assert audit(images, network, tmp_path / "folder") == 0
+    one, two = (without_names(tmp_path / place / "report.json") for place in ("tar", "folder"))
+    assert one["measurements"] == two["measurements"]
+    assert one["encoding"]["pictures"] == two["encoding"]["pictures"]
 
 
 def test_json_is_all_that_is_printed(
