@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from efface.data.atomic import sweep
 from efface.encoding import finish, kept
 from efface.encoding.ahead import ahead
 from efface.encoding.geometry import Geometry, Whole
@@ -211,6 +212,8 @@ def _no_vector(row: Row, why: str) -> Left:
 
 def _finished(order: Order, spool: Spool, parts: Parts, count: int) -> Encoding:
     """Lists first, vectors last: what has vectors has its lists."""
+    for path in (order.out, finish.left_out_path(order.out), finish.near_path(order.out)):
+        sweep(path)  # the lock is ours: what is half written there is of a run that was killed
     found = finish.gather(parts, count)
     finish.write_left_out(parts, count, order.out)
     if not found.encoded:
