@@ -79,7 +79,7 @@ def audit(
     found = investigate(
         samples, split=split, protections=protections, attacks=attacks, rules=rules, target=aim,
         auto=auto, sweep=sweep, cache=cache, unseen=unseen, drawn_from=drawn_from,
-        transfer=transfer,
+        transfer=transfer, limit=fail_above,
     )  # fmt: skip
     scene, shipped = found.scene, found.shipped
     releases = [summarise(scene, s, found.seen.get(s.name)) for s in shipped]
@@ -98,6 +98,7 @@ def audit(
         transfer=moved,
         utility=sections.utilities(shipped, sets, rules),
         maps=sections.maps(scene, shipped, seed),
+        encoding=samples.encoding,
         provenance=sections.provenance(rules, command=command, date=date, plan=plan),
     )
 

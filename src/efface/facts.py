@@ -93,7 +93,7 @@ class Preprocessing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         return shown if set(self.std) == {1.0} else f"({shown}) / {_listed(self.std)}"
 
 
-class EncoderFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class EncoderFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The card of one encoder with its weights."""
 
     name: str
@@ -114,7 +114,7 @@ class EncoderFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """What was neither declared nor found in the file."""
 
 
-class GeometryFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class GeometryFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What was cut out of each picture for the encoder."""
 
     name: Literal["whole picture", "FCR crop", "ArcFace alignment", "dlib chip"]
@@ -126,7 +126,7 @@ class GeometryFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Mean, standard deviation and largest of what was measured on the pictures encoded."""
 
 
-class PictureCounts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PictureCounts(msgspec.Struct, frozen=True, kw_only=True):
     """What became of the pictures: ``found`` is ``encoded`` and all of ``left_out``."""
 
     found: Count
@@ -144,7 +144,7 @@ class PictureCounts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Pairs that two people share: nearly always a wrong label."""
 
 
-class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Encoding(msgspec.Struct, frozen=True, kw_only=True):
     """How a file of vectors came to be; it travels in the file and into reports."""
 
     format: Literal["efface.encoding/1"] = "efface.encoding/1"

@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from efface.facts import Encoding
+
 Knowledge = Literal["none", "naive", "parrot"]
 Mode = Literal["strong", "paper"]
 Outcome = Literal["pass", "fail", "inconclusive", "not applicable"]
@@ -307,6 +309,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     transfer: Transfer | None = None
     utility: list[UtilityScore] = []
     maps: list[Map] = []
+    encoding: Encoding | None = None
+    """Where the vectors were made of pictures by efface: by which encoder, and of which."""
     provenance: Provenance
 
     def worst(self, release: str | None = None) -> Worst:

@@ -12,6 +12,7 @@ from test_examples import play
 
 from efface.data.rendered.world import RenderedFaces
 from efface.faces.face import Outcome
+from efface.report.schema import read
 
 
 def test_rendered_faces(tmp_path: Path) -> None:
@@ -49,3 +50,17 @@ def test_every_field_of_rendered_faces_is_in_the_table() -> None:
     table = rows(sections(DOCS / "rendered-faces.md")["What is exact"])
     named = {word for row in table for word in in_code(row[0])} - {"RenderedFaces"}
     assert named == {field.name for field in fields(RenderedFaces)}
+
+
+def test_from_pictures_to_a_report(tmp_path: Path) -> None:
+    pytest.importorskip("dlib")
+    said = play(DOCS / "encoders.md", tmp_path)
+    before, after = (read(tmp_path / name / "report.json") for name in ("before", "after"))
+    assert before.encoding == after.encoding
+    assert before.encoding is not None
+    found = before.encoding.pictures
+    assert found.found == 160
+    assert f"{found.encoded} of 160 pictures" in said
+    assert before.encoding.encoder.name in said
+    one, two = (tmp_path / "before" / "embeddings.parquet", tmp_path / "emb.parquet")
+    assert one.read_bytes() == two.read_bytes()

@@ -14,6 +14,7 @@ from efface.auditing import protections as prot
 from efface.auditing import sections, sweeps
 from efface.auditing.cache import Cache
 from efface.auditing.cases import Rules, attack_specs, cases
+from efface.auditing.hopeless import warn_if_hopeless
 from efface.auditing.partner import partner
 from efface.auditing.scene import Scene, Shipped, lend_shadow
 from efface.auditing.seen import Seen, look
@@ -62,6 +63,7 @@ def investigate(
     unseen: bool = False,
     drawn_from: Samples | None = None,
     transfer: Samples | None = None,
+    limit: float | None = None,
 ) -> Findings:
     """Play every case: raw and each protection, every attacker, naive and parrot, and sweeps."""
     rules = rules or Rules()
@@ -70,6 +72,7 @@ def investigate(
     specs = attack_specs(attacks)
     known, seen = look(samples, makers, drawn_from, unseen)
     split, notes = _split(samples, split, known, rules)
+    warn_if_hopeless("the gate", limit, len(split.people("test")), rules.level, "test")
     scene = Scene.of(samples, split)
     table = Table(scene, rules, Cache(cache) if cache else None)
     second = None if transfer is None else _second(table, makers, transfer)
@@ -143,6 +146,8 @@ def choose_rank(
     and the sweep's note says so.
     """
     scene, rules = table.scene, table.rules
+    people = len(scene.split.people("calibration"))
+    warn_if_hopeless("the target of rank auto", target, people, rules.level, "calibration")
     full = _largest(scene, protection)
     subject = _subject(protection, _ship(scene, full, rules.seed))
     top = subject.shipped.eraser.rank if subject.shipped.eraser is not None else 0

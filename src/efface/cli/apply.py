@@ -49,14 +49,15 @@ def apply(projector: str, store: str, **typed: Any) -> int:
     Everything else in it stays as it is. Killed at any moment, the same command goes on where it
     stopped.
     """
-    from efface.export.safetensors import load_eraser
+    from efface.export.safetensors import read_projector
     from efface.progress import Progress
     from efface.stores.run import run
 
+    options.check_order(projector, store, f"efface apply {store} {projector}")
     order = _order(store, typed)
-    eraser = load_eraser(projector)
+    found = read_projector(projector)
     with Progress[None]("apply", 0, unit="row") as bar:
-        receipt = run(order, eraser, progress=bar.of)
+        receipt = run(order, found.eraser, made_for=found.fitting.dtype, progress=bar.of)
     click.echo(
         receipt.to_json() if typed["as_json"] else _summary(receipt), nl=not typed["as_json"]
     )

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from efface.cli import options
+from efface.cli import encoded, encoding, options
 from efface.cli.options import METHODS, Rank, data_options, given, seed_option
 from efface.errors import PlanError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from efface.auditing.plan import AuditPlan
+    from efface.export.safetensors import Projector
     from efface.results import Report
     from efface.types import Samples, Split
 
@@ -20,6 +23,13 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("emb", type=click.Path())
 @data_options
+@click.option(
+    "--encoder", metavar="ENCODER", help="EMB holds pictures: encode them first, by this."
+)
+@encoding.declaration_options
+@encoding.face_options
+@encoding.place_options
+@encoding.work_options
 @click.option("--protect", multiple=True, type=click.Choice(METHODS), help="Eraser to fit; repeat.")
 @click.option(
     "--rank", type=Rank(), default="auto", show_default=True, help="Directions to remove."
@@ -64,21 +74,26 @@ if TYPE_CHECKING:
 def audit(emb: str, **given_: Any) -> int:
     """Audit the embeddings in EMB: .npz, .npy with CSV, Parquet or Arrow.
 
+    With --encoder EMB is pictures, as 'efface encode' takes them: they are encoded first, into the
+    --out folder, where the next run finds them.
+
     Attacks the vectors as they are and, with --protect or --projector, as they would ship.
     Writes report.json, report.html and report.junit.xml into the --out folder.
     """
     from efface import api
     from efface.auditing.plan import AuditPlan, read_plan
-    from efface.export.safetensors import load_eraser
+    from efface.export.safetensors import read_projector
     from efface.report.gate import exit_code
     from efface.report.schema import to_json
 
     out = options.writable_folder(given_["out"])
     plan = _merged(read_plan(given_["plan"]) if given_["plan"] else AuditPlan(), given_)
-    erasers = [load_eraser(p) for p in given_["projector"]]
-    everything = options.read(emb, plan.identity, plan.embedding, given_["labels"])
+    projectors = {path: read_projector(path) for path in given_["projector"]}
+    everything = _everything(emb, out, plan, given_)
+    for path, projector in projectors.items():
+        _same_encoder(path, projector, everything)
     samples = _curated(everything, plan)
-    protections = [*plan.protections(), *erasers]
+    protections = [*plan.protections(), *(p.eraser for p in projectors.values())]
     result = api.audit(
         samples,
         split=_split(samples, plan),
@@ -111,6 +126,28 @@ def audit(emb: str, **given_: Any) -> int:
     else:
         _print(result, str(out))
     return exit_code(result)
+
+
+def _everything(emb: str, out: Path, plan: AuditPlan, typed: dict[str, Any]) -> Samples:
+    """Vectors as they are stored, or those of pictures, which are kept beside the report."""
+    encoded.check_kind(emb, typed["encoder"])
+    if not typed["encoder"]:
+        return options.read(emb, plan.identity, plan.embedding, typed["labels"])
+    vectors = encoded.kept(emb, out, {**typed, "identity": plan.identity})
+    return options.read(str(vectors), "identity", None, None, encoded.dataset(emb))
+
+
+def _same_encoder(path: str, projector: Projector, samples: Samples) -> None:
+    """Vectors of one length may be of two networks: where both are known, they have to agree."""
+    fitted, made = projector.fitting.encoder, samples.encoding
+    if fitted is None or fitted.weights is None or made is None:
+        return
+    if fitted.weights != made.encoder.weights:
+        raise PlanError(
+            f"{path}: was fitted on vectors of an encoder with SHA-256 {fitted.weights[:16]}…, "
+            f"those of {samples.dataset} were made by {made.encoder.name} with "
+            f"{made.encoder.weights[:16]}…: give the projector of this encoder"
+        )
 
 
 def _merged(plan: AuditPlan, typed: dict[str, Any]) -> AuditPlan:

@@ -46,6 +46,7 @@ def check(store: str, projector: str, **typed: Any) -> int:
 
     if typed["rows"] and typed["everything"]:
         raise click.UsageError("--rows and --all exclude each other")
+    options.check_order(projector, store, f"efface check {projector} {store}")
     eraser = load_eraser(projector)
     source = open_source(parse(store, embedding=typed["embedding"], key=typed["key"]))
     found = check_store(

@@ -10,6 +10,7 @@ import click
 if TYPE_CHECKING:
     from efface.encoders.declared import Sheet
     from efface.encoding.geometry import Geometry
+    from efface.facts import EncoderFacts
     from efface.pictures.entry import Source
     from efface.types import Encoder
 
@@ -47,13 +48,20 @@ class Numbers(click.ParamType[Any]):
 
 def picture_options(function: F) -> F:
     """Where the pictures are and who is on them."""
+    identity = click.option(
+        "--identity", metavar="COL", default="identity", show_default=True,
+        help="Column of a CSV list, or key of the JSON beside a picture.",
+    )  # fmt: skip
+    return identity(place_options(function))
+
+
+def place_options(function: F) -> F:
+    """The same for a command that has --identity already."""
     return _with(function, (
         click.option("--identity-by", type=click.Choice(IDENTITY_BY), default="auto",
                      show_default=True, help="What tells people apart; found out by itself."),
         click.option("--pattern", metavar="REGEX",
                      help="Finds the person in a picture's path: a group, or (?P<identity>...)."),
-        click.option("--identity", metavar="COL", default="identity", show_default=True,
-                     help="Column of a CSV list, or key of the JSON beside a picture."),
         click.option("--picture", metavar="COL", help="Column of a CSV list with the paths."),
         click.option("--max-pixels", type=click.IntRange(1), default=100_000_000,
                      show_default=True, help="Larger pictures are left out and listed."),
@@ -64,9 +72,16 @@ def picture_options(function: F) -> F:
 
 def encoder_options(function: F) -> F:
     """Which encoder, and what it wants of a picture."""
+    encoder = click.option(
+        "--encoder", required=True, metavar="ENCODER",
+        help="File, KIND:PATH, a folder, a name of 'efface models list', or dlib.",
+    )  # fmt: skip
+    return encoder(declaration_options(function))
+
+
+def declaration_options(function: F) -> F:
+    """What the encoder wants of a picture."""
     return _with(function, (
-        click.option("--encoder", required=True, metavar="ENCODER",
-                     help="File, KIND:PATH, a folder, a name of 'efface models list', or dlib."),
         click.option("--size", type=Size(), help="Pixels that the network takes."),
         click.option("--fit", type=click.Choice(["squash", "crop", "shorter"]),
                      help="How a picture comes to that size."),
@@ -97,8 +112,20 @@ def face_options(function: F) -> F:
                      help="Faces found already (.npz), in place of a detector."),
         click.option("--policy", type=click.Choice(["largest", "central", "only"]),
                      default="largest", show_default=True, help="Which of several faces."),
-        click.option("--coverage", type=click.FloatRange(0, 1, min_open=True), default=0.33,
+        click.option("--fcr", type=click.FloatRange(0, 1, min_open=True), default=0.33,
                      show_default=True, help="Share of an FCR crop that the face takes."),
+    ))  # fmt: skip
+
+
+def work_options(function: F) -> F:
+    """How the work is done; nothing of it changes which picture has which vector."""
+    return _with(function, (
+        click.option("--dtype", type=click.Choice(["float16", "float32"]), default="float32",
+                     show_default=True, help="Type of the numbers that are written."),
+        click.option("--batch", type=click.IntRange(1), default=32, show_default=True,
+                     help="Pictures at a time."),
+        click.option("--workers", type=click.IntRange(1),
+                     help="Processes that decode; one per core."),
     ))  # fmt: skip
 
 
@@ -138,15 +165,30 @@ def geometry(made: Encoder, typed: dict[str, Any]) -> Geometry:
     wanted = typed["face"]
     if wanted == "auto":
         wanted = facts.alignment
+    _warn_of_other_faces(facts, wanted)
     if wanted == "none":
         return Whole(facts.preprocessing)
     detector = typed["detector"]
     if not typed["faces"]:
         detector = open_detector_path(detector, typed["models"], typed["manifest"])
     return FaceCut(
-        wanted, facts.preprocessing, detector, typed["policy"], coverage=typed["coverage"],
+        wanted, facts.preprocessing, detector, typed["policy"], coverage=typed["fcr"],
         faces=typed["faces"],
     )  # fmt: skip
+
+
+def _warn_of_other_faces(facts: EncoderFacts, wanted: str) -> None:
+    """An encoder of aligned faces reads anything else, and its vectors look like any others."""
+    import warnings
+
+    from efface.errors import EffaceWarning
+
+    if facts.alignment not in ("none", wanted):
+        warnings.warn(
+            f"{facts.name} was trained on faces cut as --face {facts.alignment} does, and is given "
+            f"--face {wanted}: it misreads them, so the figures will not be those of this encoder",
+            EffaceWarning, stacklevel=2,
+        )  # fmt: skip
 
 
 def _with(function: F, options: tuple[Callable[[F], F], ...]) -> F:

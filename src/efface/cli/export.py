@@ -34,6 +34,7 @@ def export(
     from efface.export.safetensors import load_eraser
 
     _check_options(form, compact, encoder, output)
+    options.check_order(projector, out, f"efface export {out} --to {form} --out {projector}")
     target = _new(options.writable_file(out))
     eraser = load_eraser(projector)
     writers: dict[str, Callable[[], str]] = {

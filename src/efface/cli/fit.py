@@ -85,6 +85,7 @@ def fit(emb: str, **typed: Any) -> int:
         _say(out, eraser, typed["as_json"])
         return 0
     samples = options.read(emb, typed["identity"], typed["embedding"], typed["labels"])
+    encoder = encoder or _recorded(samples)
     samples, split = _chosen(samples, typed)
     eraser, record = fit_projector(
         samples, typed["method"], rank=typed["rank"], coverage=typed["coverage"],
@@ -167,6 +168,16 @@ def _encoder(name: str, weights: str | None, digest: str | None) -> Encoder | No
         raise click.UsageError("--encoder-digest: a SHA-256 has 64 hexadecimal digits")
     sha256 = file_digest(weights) if weights is not None else digest and digest.lower()
     return Encoder(name=name, weights=sha256) if name or sha256 else None
+
+
+def _recorded(samples: Samples) -> Encoder | None:
+    """What the vectors' own file says of their encoder, where the user says nothing."""
+    from efface.export.fitting import Encoder
+
+    if samples.encoding is None:
+        return None
+    facts = samples.encoding.encoder
+    return Encoder(name=facts.name, weights=facts.weights)
 
 
 def _met(sweep: Sweep) -> bool:

@@ -108,6 +108,29 @@ def writable_file(file: str) -> Path:
     return path
 
 
+def check_order(projector: str, other: str, right: str) -> None:
+    """A projector in the place of the other argument is a swap: ``right`` says it as it should be.
+
+    Looked at by content, as names say nothing; whatever cannot be read is left to who reads it.
+    """
+    if _is_projector(other) and not _is_projector(projector):
+        raise click.UsageError(
+            f"{other} is a projector and {projector} is none: they are the wrong way round; "
+            f"give: {right}"
+        )
+
+
+def _is_projector(path: str) -> bool:
+    try:
+        if not Path(path).is_file():
+            return False
+        with open(path, "rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            return b'"efface.projector/' in file.read(min(length, 1 << 20))
+    except (OSError, ValueError):
+        return False
+
+
 def command_line() -> str:
     """The command as typed, file names without their folders: it goes into the report."""
     import sys
@@ -117,19 +140,24 @@ def command_line() -> str:
 
 
 def quiet_warnings(function: F) -> F:
-    """Warnings of efface as one line each on standard error, without source lines."""
+    """Warnings of efface as one line each on standard error, at once, without source lines."""
     import warnings
 
     from efface.errors import EffaceWarning
 
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        with warnings.catch_warnings(record=True) as caught:
+        said: set[str] = set()
+
+        def show(message: Warning | str, *_: Any) -> None:
+            if str(message) not in said:
+                said.add(str(message))
+                click.echo(f"warning: {message}", err=True)
+
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", EffaceWarning)
-            result = function(*args, **kwargs)
-        for line in dict.fromkeys(str(w.message) for w in caught):
-            click.echo(f"warning: {line}", err=True)
-        return result
+            warnings.showwarning = show  # type: ignore[assignment]
+            return function(*args, **kwargs)
 
     return wrapped  # type: ignore[return-value]

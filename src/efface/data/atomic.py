@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from efface.errors import DataError
+
+_STEM = 40
 
 
 @contextmanager
@@ -20,7 +23,7 @@ def atomic_write(path: str | os.PathLike[str], *, parents: bool = False) -> Iter
     target = Path(os.path.realpath(path))  # through a link, so that the link stays one
     _check(Path(path), target, parents)
     # In the same folder: os.replace is atomic within one file system only.
-    partial = target.with_name(f"{target.name[:40]}.{secrets.token_hex(8)}.partial")
+    partial = target.with_name(f"{target.name[:_STEM]}.{secrets.token_hex(8)}.partial")
     try:
         _create(partial, target)
         yield partial
@@ -35,6 +38,19 @@ def atomic_write(path: str | os.PathLike[str], *, parents: bool = False) -> Iter
         ) from error
     finally:
         partial.unlink(missing_ok=True)
+
+
+def sweep(path: str | os.PathLike[str]) -> None:
+    """Remove what writers that were killed left beside ``path``. Only for who knows that nobody
+    writes it now; names too long to be told from others' are left alone."""
+    target = Path(os.path.realpath(path))
+    if len(target.name) > _STEM or not target.parent.is_dir():
+        return
+    pattern = re.compile(re.escape(target.name) + r"\.[0-9a-f]{16}\.partial")
+    for entry in os.listdir(target.parent):
+        if pattern.fullmatch(entry):
+            with suppress(OSError):
+                (target.parent / entry).unlink()
 
 
 def _check(path: Path, target: Path, parents: bool) -> None:

@@ -86,7 +86,7 @@ def _from_manifest(
     name: str, said: Sheet, models: Mapping[str, Model], shelf: Shelf, kinds: list[str]
 ) -> tuple[str, str | None, Sheet]:
     if name not in models:
-        known = [f"{kind}:PATH" for kind in kinds] + [n for n, m in models.items()
+        known = ["dlib"] + [f"{kind}:PATH" for kind in kinds] + [n for n, m in models.items()
                                                       if m.kind != "detector"]  # fmt: skip
         raise PlanError(f"no encoder {name!r}{nearest(name, known)}")
     model = models[name]

@@ -20,13 +20,13 @@ _GREY = np.array([0.299, 0.587, 0.114], np.float32)
 
 def numbers(images: NDArray[Any], wanted: Preprocessing, dtype: Any = np.float32) -> NDArray[Any]:
     """Pictures (n x height x width x 3, red first, 0 to 255) as the network's input."""
-    count, height, width = images.shape[:3]
-    planes = np.empty((count, wanted.channels, height, width), np.float32)
+    pixels = _planes(images, wanted)
+    planes = np.empty(pixels.shape, np.float32)
     slopes, offsets = _line(wanted)
-    for channel in range(wanted.channels):
-        plane = _plane(images, wanted, channel)
-        np.multiply(plane, slopes[channel], out=planes[:, channel])
-        planes[:, channel] += offsets[channel]
+    for out, held in zip(planes, pixels, strict=True):  # one picture's planes stay in the cache
+        for channel, plane in enumerate(held):
+            np.multiply(plane, slopes[channel], out=out[channel])
+            out[channel] += offsets[channel]
     if wanted.layout == "NHWC":
         planes = planes.transpose(0, 2, 3, 1)
     if np.dtype(dtype).kind == "u":  # a network that takes pixels as they are
@@ -34,10 +34,14 @@ def numbers(images: NDArray[Any], wanted: Preprocessing, dtype: Any = np.float32
     return np.ascontiguousarray(planes, dtype)
 
 
-def _plane(images: NDArray[Any], wanted: Preprocessing, channel: int) -> NDArray[Any]:
+def _planes(images: NDArray[Any], wanted: Preprocessing) -> NDArray[Any]:
+    """Channels in the network's order, each of them in one piece: to turn pixels of one byte around
+    costs a tenth of what arithmetic on every third number does."""
     if wanted.colour == "grey":
-        return np.asarray(np.rint(images @ _GREY) if images.dtype == np.uint8 else images @ _GREY)
-    return images[..., channel if wanted.colour == "RGB" else 2 - channel]
+        grey = images @ _GREY
+        return np.asarray(np.rint(grey) if images.dtype == np.uint8 else grey)[:, None]
+    ordered = images if wanted.colour == "RGB" else images[..., ::-1]
+    return np.ascontiguousarray(ordered.transpose(0, 3, 1, 2))
 
 
 def _line(wanted: Preprocessing) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

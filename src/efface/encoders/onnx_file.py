@@ -72,6 +72,8 @@ def opened(path: Path, threads: int | None = None) -> Any:
     runtime = need("onnxruntime", "onnx")
     options = runtime.SessionOptions()
     options.log_severity_level = 3
+    # Threads that wait for work sleep: the cores are for those that decode the next pictures.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if threads is not None:
         options.intra_op_num_threads = threads
     try:

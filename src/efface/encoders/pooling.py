@@ -25,8 +25,9 @@ def pooled(found: NDArray[Any], pooling: str) -> Floats:
         return tokens(found, pooling, 1)
     kinds = {3: "tokens (n x t x d): declare --pooling cls, mean or cls+mean",
              4: "a map (n x c x h x w): declare --pooling mean"}  # fmt: skip
+    kinds[0] = "a single number for all pictures together: it is no encoder"
     why = kinds.get(found.ndim, "neither vectors, tokens nor a map: it is no encoder")
-    raise DataError(f"the output is {' x '.join(map(str, found.shape))}, {why}")
+    raise DataError(f"the output is {' x '.join(map(str, found.shape)) or 'without axes'}, {why}")
 
 
 def tokens(found: NDArray[Any], pooling: str, special: int) -> Floats:

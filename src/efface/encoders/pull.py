@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import os
+import socket
 import time
 import urllib.error
 import urllib.parse
@@ -98,6 +99,8 @@ class Pull:
                 why = f"the server answered {error.code}"
             except (OSError, http.client.HTTPException) as error:
                 why = str(getattr(error, "reason", "") or error) or type(error).__name__
+                if isinstance(getattr(error, "reason", None), socket.gaierror):
+                    break  # no network, or no such name: waiting does not help
         have = partial.stat().st_size if partial.exists() else 0
         kept = (
             f"; {have:,} bytes are kept, and the same command goes on behind them" if have else ""

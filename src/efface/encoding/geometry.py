@@ -117,7 +117,7 @@ class FaceCut:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        cropped = ("face_coverage", "face_padding") if self.cut == "crop" else ()
+        cropped = ("face_coverage", "face_padding", "face_ellipse") if self.cut == "crop" else ()
         return ("face_score", "faces_seen", *cropped)
 
     def __call__(self, pixels: Picture, name: str = "", /) -> Prepared:
@@ -144,13 +144,18 @@ class FaceCut:
         self, pixels: Picture, finding: Any, seen: Mapping[str, float], remark: str
     ) -> Prepared:
         from efface.faces.crop import crops
+        from efface.faces.mask import box_shares, face_masks
 
         made = crops(
             [pixels], [finding], self.size, coverage=self.coverage, most_padding=self.most_padding
         )
         if not len(made):
             return Prepared(None, made.findings[0].outcome.value, made.findings[0].detail)
-        achieved = {"face_coverage": made.coverage[0], "face_padding": made.padding[0]}
+        ellipse = face_masks(made.landmarks, (self.size, self.size))
+        achieved = {
+            "face_coverage": made.coverage[0], "face_padding": made.padding[0],
+            "face_ellipse": box_shares(ellipse, made.faces[0].box[None])[0],
+        }  # fmt: skip
         return Prepared(made.pictures[0], remark, measured={**seen, **achieved})
 
     def _aligned(self, pixels: Picture, face: Any) -> Picture:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from efface.encoding import finish
+from efface.data.atomic import sweep
+from efface.encoding import finish, kept
 from efface.encoding.ahead import ahead
 from efface.encoding.geometry import Geometry, Whole
 from efface.encoding.parts import PART_ROWS, Note, Parts, Shape
@@ -48,6 +50,9 @@ class Order:
     dtype: str = "float32"
     workers: int = 1
     """Processes that decode."""
+    keep: bool = False
+    """Leave a note of the work beside the vectors; where it tells that they are this order's
+    already, nothing is encoded."""
 
     @property
     def cut(self) -> Geometry:
@@ -64,15 +69,24 @@ def encode(order: Order, progress: Progress | None = None) -> Encoding:
     lock = _opened(folder, order.out)
     try:
         spool = spooled(order.source, folder / "listing.jsonl", order.batch)
-        parts = Parts(folder, _shape(order), max(1, PART_ROWS // order.batch))
-        count = -(-len(spool) // parts.batches)
-        _take_up(order, spool, parts)
-        _encode_parts(order, spool, parts, progress or (lambda done, total: None))
-        encoding = _finished(order, spool, parts, count)
+        job = _job(order, spool)
+        encoding = kept.held(order.out, job) if order.keep else None
+        if encoding is None:
+            with kept.noted(order.out, job) if order.keep else nullcontext():
+                encoding = _encoded(order, spool, job, progress or (lambda done, total: None))
         shutil.rmtree(folder, ignore_errors=True)
         return encoding
     finally:
         lock.release()
+
+
+def _encoded(order: Order, spool: Spool, job: dict[str, Any], progress: Progress) -> Encoding:
+    """The parts that are missing, then all of them as one file."""
+    folder = spool.path.parent
+    parts = Parts(folder, _shape(order), max(1, PART_ROWS // order.batch))
+    _take_up(job, parts)
+    _encode_parts(order, spool, parts, progress)
+    return _finished(order, spool, parts, -(-len(spool) // parts.batches))
 
 
 # --- before the work ------------------------------------------------------------------------
@@ -108,9 +122,8 @@ def _opened(folder: Path, out: Path) -> Lock:
                 return lock
 
 
-def _take_up(order: Order, spool: Spool, parts: Parts) -> None:
+def _take_up(job: dict[str, Any], parts: Parts) -> None:
     """Parts of this very job stay; of another they are not thrown away without a word."""
-    job = _job(order, spool)
     file = parts.folder / "job.json"
     try:
         before = msgspec.json.decode(file.read_bytes()) if file.exists() else None
@@ -199,6 +212,8 @@ def _no_vector(row: Row, why: str) -> Left:
 
 def _finished(order: Order, spool: Spool, parts: Parts, count: int) -> Encoding:
     """Lists first, vectors last: what has vectors has its lists."""
+    for path in (order.out, finish.left_out_path(order.out), finish.near_path(order.out)):
+        sweep(path)  # the lock is ours: what is half written there is of a run that was killed
     found = finish.gather(parts, count)
     finish.write_left_out(parts, count, order.out)
     if not found.encoded:

@@ -12,6 +12,7 @@ cut by 2 % on each side is not found.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +29,20 @@ _CHUNK = 1 << 18
 
 def perceptual_hash(pixels: NDArray[np.uint8]) -> Hashes:
     """256 bits in 32 bytes."""
-    from scipy.fft import dctn
-
     image = need("PIL.Image", "pictures")
     grey = image.fromarray(np.ascontiguousarray(pixels)).convert("L")
-    small = np.asarray(grey.resize((64, 64), image.Resampling.LANCZOS), np.float64)
-    low = dctn(small, type=2)[:16, :16]
+    # What is much larger is first reduced by whole steps, which is quicker and looks the same.
+    fine = grey.resize((64, 64), image.Resampling.LANCZOS, reducing_gap=3.0)
+    waves = _waves()
+    low = waves @ np.asarray(fine, np.float64) @ waves.T
     return np.packbits(low > np.median(low))
+
+
+@cache
+def _waves() -> NDArray[np.float64]:
+    """The first 16 rows of the cosine transform (type II) of 64 values."""
+    steps = np.arange(16)[:, None] * (2 * np.arange(64) + 1)
+    return np.asarray(2 * np.cos(np.pi * steps / 128))
 
 
 def near_pairs(hashes: Hashes, most: int = NEAR) -> NDArray[np.int64]:

@@ -62,6 +62,7 @@ def _problems(report: Report) -> Iterator[Problem]:
         yield from _utility(score, f"utility[{i}]", names)
     for i, view in enumerate(report.maps):
         yield from _map(view, f"maps[{i}]", names)
+    yield from _encoding(report)
     yield from _provenance(report)
     yield from _verdict(report, names)
 
@@ -196,6 +197,18 @@ def _map(view: Map, at: str, names: list[str]) -> Iterator[Problem]:
         yield at, f"{len(view.x)} x, {len(view.y)} y and {len(view.person)} people"
     if any(person < 0 for person in view.person):
         yield f"{at}.person", "less than zero"
+
+
+def _encoding(report: Report) -> Iterator[Problem]:
+    """Every picture is encoded or left out for a reason."""
+    if report.encoding is None:
+        return
+    pictures = report.encoding.pictures
+    if pictures.found != pictures.encoded + sum(pictures.left_out.values()):
+        yield "encoding.pictures.found", "is not encoded and all of left_out together"
+    for name, (mean, spread, largest) in report.encoding.geometry.achieved.items():
+        if spread < 0 or mean > largest + _SLACK * abs(largest):
+            yield f"encoding.geometry.achieved.{name}", "is no mean, deviation and largest"
 
 
 def _provenance(report: Report) -> Iterator[Problem]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from efface.report import pictures
 from efface.report.gate import Ruling, deciding, rule
 from efface.report.words import clip, rate
 from efface.results import (
@@ -53,6 +54,7 @@ class Page:
     warned: list[ReleaseSummary]
     methods: list[str]
     parts: list[tuple[str, list[int]]]
+    pictures: pictures.Pictures | None
 
 
 def page(report: Report) -> Page:
@@ -73,6 +75,7 @@ def page(report: Report) -> Page:
         warned=[r for r in report.releases if r.warnings],
         methods=list(dict.fromkeys(m.method for m in maps(report))),
         parts=sorted(report.subject.parts.items(), key=_stage),
+        pictures=pictures.seen(report),
     )
 
 

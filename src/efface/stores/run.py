@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
+import numpy as np
 
-from efface.errors import EffaceError, StoreError
+from efface.errors import EffaceError, EffaceWarning, StoreError
 from efface.protect.linear.eraser import LinearEraser
 from efface.scale.runner import Processes, Runner, Serial
 from efface.stores import address as addresses
@@ -43,10 +45,15 @@ def run(
     order: Order,
     eraser: LinearEraser,
     *,
+    made_for: str | None = None,
     progress: Progress | None = None,
     clock: Clock = time.monotonic,
 ) -> Receipt:
-    """Erase a store into a new one, verify it, write the receipt, and make it live if asked."""
+    """Erase a store into a new one, verify it, write the receipt, and make it live if asked.
+
+    ``made_for`` is the type of release that the projector was fitted for, where that is known: a
+    store of another type keeps its own, and a warning says so.
+    """
     _other_file(order)
     _check_receipt(order)
     if order.scheduler:
@@ -59,6 +66,7 @@ def run(
     if (swapped := _done_before(order, sink, eraser.digest())) is not None:
         return _close(order, swapped)
     _check_live(order)
+    _check_type(source, made_for)
     with _runner(shape, order, alone=_alone(source) or _alone(sink)) as runner:
         receipt = apply_store(
             eraser, source, sink, runner=runner, part_rows=order.part_rows, null=order.null,
@@ -207,6 +215,20 @@ def _check_live(order: Order) -> None:
             f"{order.swap}: is not there, so nothing can take its place: check --swap, or leave it "
             "out and give the target this name"
         )
+
+
+def _check_type(source: Source, made_for: str | None) -> None:
+    """Vectors are released in the type of their store; rank and audit speak of one type only."""
+    kept = source.shape.dtype
+    if made_for is None or np.dtype(kept) == np.dtype(made_for):
+        return
+    finer = np.dtype(kept).itemsize > np.dtype(made_for).itemsize
+    why = "finer numbers keep traces that rounding hides" if finer else "they round more coarsely"
+    warnings.warn(
+        f"{source.place}: holds {kept} and keeps it, but the projector was fitted for a release in "
+        f"{made_for} ({why}): audit the vectors in {kept}, convert the store first, or fit "
+        f"with --dtype {kept}", EffaceWarning, stacklevel=3,
+    )  # fmt: skip
 
 
 def _absolute(address: Address) -> Address:

@@ -64,6 +64,7 @@ def test_fit_refuses_a_target_that_is_no_share(samples: Samples, target: float) 
         fit_projector(samples, target=target)
 
 
+@pytest.mark.filterwarnings("ignore:the gate is 0")
 def test_the_ends_are_shares(samples: Samples) -> None:
     for limit in (0, 1):
         efface.audit(

@@ -85,6 +85,7 @@ def test_without_fingerprints_nothing_passes_unless_vouched_for(
     assert said(free, "cannot be shown")
 
 
+@pytest.mark.filterwarnings("ignore:the gate is 0.001")
 def test_a_leak_fails_whoever_was_tested(samples: Samples, eraser: LinearEraser) -> None:
     bare = dataclasses.replace(eraser, fingerprints=())
     report = efface.audit(samples, protections=[bare], **{**FAST, "fail_above": 0.001})

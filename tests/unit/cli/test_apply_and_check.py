@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,6 +55,46 @@ def test_apply_then_check(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     out = said(capsys, "check", "clean.npz", "other.safetensors", code=1)
     assert "clean.npz: another projector." in out
     assert "fill 20 of 24 dimensions" in out
+
+
+def test_swapped_arguments_are_told_apart(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "stored.bin").write_bytes((folder / "p.safetensors").read_bytes())
+    for words, right in (
+        (["apply", "raw.npz", "p.safetensors", "--out", "c.npz"],
+         "efface apply p.safetensors raw.npz"),
+        (["apply", "raw.npz", "stored.bin", "--out", "c.npz"], "efface apply stored.bin raw.npz"),
+        (["check", "p.safetensors", "raw.npz"], "efface check raw.npz p.safetensors"),
+        (["export", "chain.npz", "--to", "npz", "--out", "p.safetensors"],
+         "efface export p.safetensors --to npz --out chain.npz"),
+    ):  # fmt: skip
+        out = " ".join(said(capsys, *words, code=2).split())
+        assert "the wrong way round" in out
+        assert f"give: {right}" in out
+    # Two projectors, or none, are no swap: what is wrong with them is said as before.
+    assert "wrong way" not in said(capsys, "check", "other.safetensors", "p.safetensors", code=2)
+    assert "wrong way" not in said(capsys, "check", "raw.npz", "raw.npz", code=2)
+    assert "wrong way" not in said(capsys, "check", "none.npz", "none.safetensors", code=2)
+
+
+@pytest.mark.parametrize(
+    ("fitted", "stored", "warned"),
+    [("float32", "float64", "finer numbers keep traces"), ("float32", "float32", None),
+     ("float32", "float16", "they round more coarsely"), (None, "float64", None)],
+)  # fmt: skip
+def test_another_type_than_the_projector_was_fitted_for(
+    capsys: pytest.CaptureFixture[str], fitted: Any, stored: str, warned: str | None
+) -> None:
+    from efface.export.fitting import Fitting
+
+    save_eraser(eraser(1), "typed.safetensors", provenance=Fitting(dtype=fitted))
+    np.save("typed.npy", np.random.default_rng(7).normal(size=(90, DIM)).astype(stored))
+    out = said(capsys, "apply", "typed.safetensors", "typed.npy", "--out", "clean.npy")
+    assert ("warning: " in out) == (warned is not None)
+    if warned:
+        assert f"typed.npy: holds {stored} and keeps it" in out
+        assert f"release in {fitted} ({warned}" in out
+        assert f"--dtype {stored}" in out
+    assert np.load("clean.npy").dtype == stored
 
 
 def test_check_names_raw_rows_among_clean_ones(capsys: pytest.CaptureFixture[str]) -> None:

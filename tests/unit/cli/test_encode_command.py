@@ -234,3 +234,15 @@ def test_one_person_is_a_warning(
     assert run(images / "Zoë 1", network, "--normalise", "half") == 0
     assert "warning: " in (said := capsys.readouterr().err)
     assert "all pictures are of one person" in said
+
+
+def test_faces_cut_for_another_kind_of_encoder(
+    images: Path, network: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    network.with_suffix(".toml").write_text("alignment = 'arcface'\n")
+    assert run(images, network, "--normalise", "half", "--face", "none") == 0
+    said = capsys.readouterr().err
+    assert "trained on faces cut as --face arcface does, and is given --face none" in said
+    network.with_suffix(".toml").unlink()
+    assert run(images, network, "--normalise", "half", "--face", "none") == 0
+    assert "trained on faces" not in capsys.readouterr().err

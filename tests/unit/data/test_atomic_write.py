@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from efface.data.atomic import atomic_write
+from efface.data.atomic import atomic_write, sweep
 from efface.errors import DataError
 
 
@@ -155,3 +155,19 @@ with atomic_write(sys.argv[1]) as partial:
     )
     assert "KeyboardInterrupt" in done.stderr
     assert os.listdir(tmp_path) == []
+
+
+def test_what_a_killed_writer_left_is_swept(tmp_path: Path) -> None:
+    stale = tmp_path / "a.csv.0123456789abcdef.partial"
+    others = [tmp_path / name for name in
+              ("a.csv", "b.csv.0123456789abcdef.partial", "a.csv.0123456789abcdef.partial2",
+               "aXcsv.0123456789abcdef.partial", "a.csv.partial")]  # fmt: skip
+    for path in (stale, *others):
+        path.touch()
+    sweep(tmp_path / "a.csv")
+    assert sorted(tmp_path.iterdir()) == sorted(others)
+    long = tmp_path / f"{'x' * 40}.0123456789abcdef.partial"
+    long.touch()
+    sweep(tmp_path / ("x" * 41))
+    assert long.exists()
+    sweep(tmp_path / "none" / "a.csv")

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, helper
 from tiny_networks import DIM, onnx_encoder, onnx_of, pictures
 
 from efface.encoders.declared import Declared, Sheet
@@ -184,6 +185,17 @@ def test_any_size_needs_a_declared_one(tmp_path: Path) -> None:
 def test_what_is_no_encoder_is_refused(tmp_path: Path, inputs: Any, rank: int, says: str) -> None:
     with pytest.raises(DataError, match=says):
         _ = encoder(onnx_of(tmp_path / "x.onnx", inputs, rank)).facts
+
+
+def test_one_number_for_all_pictures_is_no_encoder(tmp_path: Path) -> None:
+    given = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, 8, 8])
+    out = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    node = helper.make_node("ReduceMean", ["x"], ["y"], keepdims=0)
+    graph = helper.make_graph([node], "g", [given], [out])
+    opset = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=8), tmp_path / "n.onnx")
+    with pytest.raises(DataError, match="output is without axes, a single number for all"):
+        _ = encoder(tmp_path / "n.onnx").facts
 
 
 def test_the_other_weights_are_refused(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import socket
+import urllib.error
 from pathlib import Path
 from typing import Any
 
@@ -191,6 +192,19 @@ def test_without_a_network_it_says_what_to_put_where(pull: Pull) -> None:
     for part in (url, str(target(pull)), SHA, "efface models verify m"):
         assert part in said
     assert left(pull) == set()
+
+
+def test_a_name_that_is_unknown_is_asked_once(pull: Pull, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def nobody(*_: object, **__: object) -> None:
+        asked.append(1)
+        raise urllib.error.URLError(socket.gaierror(-2, "Name or service not known"))
+
+    monkeypatch.setattr("urllib.request.urlopen", nobody)
+    with pytest.raises(ArtefactError, match="Name or service not known"):
+        pull.model("m", model("https://nowhere.invalid/weights.bin"))
+    assert asked == [1]
 
 
 @pytest.mark.parametrize("terms", ["non-commercial", "gated", "unclear"])

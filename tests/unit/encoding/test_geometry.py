@@ -144,5 +144,5 @@ def test_from_pictures_to_crops_to_vectors(tmp_path: Path) -> None:
     assert made.geometry.detector == "given faces"
     assert made.geometry.settings["coverage"] == 0.33
     assert set(made.geometry.achieved) == {
-        "face_score", "faces_seen", "face_coverage", "face_padding",
+        "face_score", "faces_seen", "face_coverage", "face_padding", "face_ellipse",
     }  # fmt: skip

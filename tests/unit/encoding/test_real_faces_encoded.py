@@ -9,6 +9,7 @@ import pytest
 
 import efface
 from efface.cli.main import invoke
+from efface.report.schema import read
 from efface.types import Samples
 
 pytestmark = pytest.mark.shared
@@ -64,6 +65,32 @@ def test_face_encoder_on_aligned_faces(images: Path, shared: Path, tmp_path: Pat
     wrong = cosines(encoded(images, tmp_path / "b.parquet", "--colour", "BGR", *given), published)
     assert np.median(right) > 0.999
     assert np.median(wrong) < 0.95
+
+
+def test_one_command_from_photographs_to_a_report(
+    images: Path, shared: Path, tmp_path: Path
+) -> None:
+    """Twelve people of LFW with all of their pictures, YuNet, the face encoder."""
+    some = tmp_path / "in"
+    some.mkdir()
+    photographs = sorted((shared / "data" / "lfw" / "images").glob("*.jpg"))
+    people = dict.fromkeys(path.stem.rpartition("_")[0] for path in photographs)
+    for path in photographs:
+        if path.stem.rpartition("_")[0] in list(people)[:12]:
+            (some / path.name).symlink_to(path)
+    command = [
+        "audit", str(some), "--encoder", f"arcface:{shared / 'models' / 'face_mobile_512.onnx'}",
+        "--colour", "RGB", "--normalise", "half-128", "--detector",
+        str(shared / "models" / "yunet_2023mar.onnx"), "--policy", "central", "--far", "0.1",
+        "--attack", "cosine", "--bootstrap", "200", "--workers", "1", "--out", str(tmp_path / "o"),
+    ]  # fmt: skip
+    assert invoke(command) == 0
+    report = read(tmp_path / "o" / "report.json")
+    assert report.encoding is not None
+    assert report.encoding.pictures.found == report.subject.rows == len(list(some.iterdir()))
+    assert report.encoding.geometry.detector == "yunet_2023mar"
+    assert report.encoding.identity_rule == "the file name without its last number"
+    assert (report.worst().tar.value or 0) > 0.5
 
 
 def test_dlib_needs_no_file_at_all(images: Path, shared: Path, tmp_path: Path) -> None:

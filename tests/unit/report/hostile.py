@@ -14,13 +14,22 @@ NASTY = (
     f"{SCRIPT}\"'&]]>--><svg onload=alert(1)>\u202egnp.\u2066\x00\x1b\ufffe{{{{7*7}}}}{{% raw %}}"
 )
 LONG = "W" * 10_000
-KEEP = {"schema", "outcome", "status", "knowledge", "pool", "mode", "axis", "measured_on", "unseen"}
+KEEP = {
+    "schema", "outcome", "status", "knowledge", "pool", "mode", "axis", "measured_on", "unseen",
+    "format", "weights", "detector_weights", "fit", "filter", "colour", "layout", "alignment",
+}  # fmt: skip
+FREE = {
+    "parts", "versions", "plan", "params", "setting", "settings", "achieved", "left_out", "treated",
+    "passed_over", "limits",
+}  # fmt: skip
 
 
 def report() -> Report:
     """Every string of the full report gets the payload; names that must match still do."""
     plain = msgspec.to_builtins(report_world.build())
-    return msgspec.convert(_poison(plain, ""), Report)
+    nasty = _poison(plain, "")
+    nasty["encoding"]["geometry"]["name"] = plain["encoding"]["geometry"]["name"]
+    return msgspec.convert(nasty, Report)
 
 
 def _poison(value: Any, field: str) -> Any:
@@ -30,6 +39,5 @@ def _poison(value: Any, field: str) -> Any:
         return [_poison(v, field) for v in value]
     if isinstance(value, dict):
         fields = {k: _poison(v, k) for k, v in value.items()}
-        free = field in {"parts", "versions", "plan", "params", "setting"}
-        return {f"{k}{NASTY}": v for k, v in fields.items()} if free else fields
+        return {f"{k}{NASTY}": v for k, v in fields.items()} if field in FREE else fields
     return value

@@ -8,6 +8,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from efface.facts import (
+    EncoderFacts,
+    Encoding,
+    GeometryFacts,
+    PictureCounts,
+    Preprocessing,
+)
 from efface.report.gate import verdict
 from efface.report.schema import SCHEMA
 from efface.results import (
@@ -248,6 +255,29 @@ def maps() -> list[Map]:
     return found
 
 
+def encoding() -> Encoding:
+    return Encoding(
+        encoder=EncoderFacts(
+            name="buffalo", kind="arcface", weights=DIGEST, dimension=512, alignment="arcface",
+            preprocessing=Preprocessing(height=112, width=112, mean=(0.5,), std=(0.5,)),
+            licence="research only", assumed=["filter bilinear"],
+        ),
+        geometry=GeometryFacts(
+            name="FCR crop", settings={"size": 112, "coverage": 0.33}, detector="yunet",
+            detector_weights=DIGEST[::-1],
+            achieved={"face_score": (0.91, 0.02, 0.97), "face_coverage": (0.33, 0.001, 0.341)},
+        ),
+        pictures=PictureCounts(
+            found=9_800, encoded=9_700, people=423,
+            left_out={"no face": 61, "face at the border": 30, "damaged": 9},
+            treated={"several faces": 240, "grey": 12}, passed_over={".txt": 2},
+            near_duplicates=7, near_duplicates_across=3,
+        ),
+        identity_rule="the file name without its last number",
+        limits={"max_pixels": 100_000_000, "min_side": 16}, versions={"efface": "0.1.0"},
+    )  # fmt: skip
+
+
 def build(limit: float | None = 0.05, **changed: Any) -> Report:
     found = measurements()
     worst, shipped = worst_cases(found), releases()
@@ -268,6 +298,7 @@ def build(limit: float | None = 0.05, **changed: Any) -> Report:
         transfer=transfer(),
         utility=utility(),
         maps=maps(),
+        encoding=encoding(),
         provenance=Provenance(
             efface="0.1.0", versions={"numpy": "2.1.0", "python": "3.11.7"}, seed=0, mode="strong",
             far=FAR, level=0.95, bootstrap=2_000,
@@ -292,5 +323,5 @@ def small(tar: Estimate, limit: float | None = 0.05, *, status: Any = "measured"
         full,
         verdict=verdict([worst], [summary], limit, FAR),
         releases=[summary], worst_cases=[worst], measurements=[], sweeps=[], transfer=None,
-        utility=[], maps=[],
+        utility=[], maps=[], encoding=None,
     )  # fmt: skip

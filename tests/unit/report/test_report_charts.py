@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -137,7 +138,31 @@ def test_a_curve_leaves_out_what_could_not_be_measured() -> None:
     curve = Curve([1e-6, 1e-3, 1e-1, 1.0], [None, 0.0, 0.5, 1.0])
     svg = parse(charts.roc([(1, "x", curve)], FAR, "u"))
     (line,) = [p for p in svg.iter("polyline") if p.get("class") != "reference"]
-    assert len(line.get("points", "").split()) == 3
+    assert len(line.get("points", "").split()) == 2
+    assert len([p for p in svg.iter("path") if "hollow" in p.get("class", "")]) == 1
+
+
+@pytest.mark.parametrize("draw", [charts.roc, charts.det])
+def test_a_rate_of_zero_is_marked_as_none_observed(draw: Any) -> None:
+    some = Curve([1e-4, 1e-3, 1e-2, 1e-1], [0.2, 0.3, 0.5, 0.9])
+    tars = [0.0, 0.0, 0.5, 0.9] if draw is charts.roc else [0.5, 0.97, 1.0, 1.0]
+    none = Curve(some.far, list(tars))
+    for curve, zeros in ((some, 0), (none, 1)):
+        text = draw([(1, "x", curve)], FAR, "u")
+        svg = parse(text)
+        hollow = [p for p in svg.iter("path") if "hollow" in p.get("class", "")]
+        assert len(hollow) == zeros  # two zeros side by side: every third is marked
+        assert ("none observed, drawn at the foot" in text) == bool(zeros)
+        (line,) = [
+            p for p in svg.iter("polyline")
+            if p.get("class") != "reference"
+        ]  # fmt: skip
+        heights = [float(place.split(",")[1]) for place in line.get("points", "").split()]
+        assert len(heights) == 4 - 2 * zeros
+        foot = max(
+            float(one.get("y1", 0)) for one in svg.iter("line") if one.get("class") == "axis"
+        )
+        assert all(height < foot for height in heights) or not zeros
 
 
 def sweep(values: list[tuple[int, float | None]], **more: object) -> Sweep:

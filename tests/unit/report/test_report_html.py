@@ -209,3 +209,9 @@ def test_an_unmeasured_report_shows_no_number() -> None:
     shown = Page(to_html(report_world.small(Estimate(None), status="insufficient data")))
     assert "too little data" in shown.text
     assert "Worst attacker links" not in shown.text
+
+
+def test_the_glossary_tells_the_two_intervals_apart(full_report: Report) -> None:
+    words = " ".join(to_html(full_report).split("<dt>Interval</dt>")[1].split("</dd>")[0].split())
+    assert "A chart shows the interval of each attacker by itself" in words
+    assert "its upper end is the highest of all of them" in words

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from efface.report.charts import axes, svg
-from efface.report.charts.marks import Key, Style, legend, series
+from efface.report.charts.marks import NOTHING, Key, Style, legend, nothing, series
 from efface.report.words import clip, one_in, percent
 from efface.results import Curve, ReleaseSummary, Transfer
 
@@ -14,6 +14,9 @@ Named = tuple[int, str, Curve]
 """Place of the release in the report, which gives its look; its name; its curve."""
 _LEAST_FAR = 1e-6
 _MOST_SERIES = 8
+_EVERY = 3
+"""Marks of zeros stand at every third point of the grid, each series at others: or they would run
+together."""
 
 
 def roc(curves: Sequence[Named], far: float, uid: str) -> str:
@@ -102,6 +105,7 @@ def _tradeoff(
     floor, y_title, far = axis
     keys = [Key(name, series(i).line) for i, name, _ in shown]
     keys += [Key("chance", "reference"), Key(f"{one_in(far)} strangers", "setting")]
+    keys += [Key("none observed, drawn at the foot", mark=NOTHING)] * _any_zero(shown)
     names, taken = legend(keys, 0.0, 8.0, svg.WIDTH)
     frame = axes.frame((_LEAST_FAR, 1, True), (floor, 1, True), taken)
     body = [
@@ -115,9 +119,30 @@ def _tradeoff(
         svg.polyline([frame.at(x, y) for x, y in chance], "reference"),
         svg.line((frame.x(far), frame.y.start), (frame.x(far), frame.y.end), "setting"),
     ]
-    for i, _, points in shown:
-        body.append(_curve(frame, points, series(i)))
+    for turn, (i, _, points) in enumerate(shown):
+        body += [_curve(frame, run, series(i)) for run in _runs(points)]
+        # A log axis has no zero: what stands at its foot is told apart, in shape and not by place.
+        zeros = [x for x, y in points if y == 0]
+        body += [
+            nothing(series(i)).dot(*frame.at(x, floor))
+            for x in zeros[turn % _EVERY :: _EVERY] or zeros[:1]
+        ]
     return svg.document(uid, words[0], words[1], frame.y.start + 44, body)
+
+
+def _any_zero(shown: Sequence[tuple[int, str, list[svg.Point]]]) -> bool:
+    return any(y == 0 for _, _, points in shown for _, y in points)
+
+
+def _runs(points: Sequence[svg.Point]) -> list[list[svg.Point]]:
+    """The curve in pieces between zeros, of which it is not known how low they are."""
+    runs: list[list[svg.Point]] = [[]]
+    for point in points:
+        if point[1] > 0:
+            runs[-1].append(point)
+        elif runs[-1]:
+            runs.append([])
+    return [run for run in runs if run]
 
 
 def _curve(frame: axes.Frame, points: Sequence[svg.Point], style: Style) -> str:
@@ -133,7 +158,7 @@ def _pairs(curve: Curve) -> list[svg.Point]:
 
 
 def _floor(values: Sequence[float]) -> float:
-    """The decade below the smallest rate above zero; zero itself is drawn on that floor."""
+    """The decade below the smallest rate above zero; zeros are marked on that floor."""
     least = min((v for v in values if v > 0), default=1e-3)
     return float(10.0 ** max(-6, min(-1, math.floor(math.log10(least) + 1e-9))))
 
@@ -143,7 +168,7 @@ def _at(points: Sequence[svg.Point], far: float) -> str:
     if not points:
         return "too little data"
     x, y = min(points, key=lambda p: abs(math.log(p[0]) - math.log(far)))
-    return f"{percent(y)} at {x:.3g}"
+    return f"{percent(y) if y else 'none observed'} at {x:.3g}"
 
 
 def _removed(release: ReleaseSummary) -> str:

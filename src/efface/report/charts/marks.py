@@ -54,7 +54,14 @@ class Style:
 BEFORE = Style("s-before", "m-before", "circle")
 NAIVE = Style("s-after", "m-after", "diamond")
 PARROT = Style("s-after", "m-after", "circle")
+NOTHING = Style("", "m-nothing", "wedge")
+"""A rate of which nothing was seen: it points down, for how low it is nobody knows."""
 UNTRAINED = Style("s-after", "m-after", "square")
+
+
+def nothing(style: Style) -> Style:
+    """The mark of a rate of which nothing was seen, in the colour of a series."""
+    return Style("", style.mark.replace("solid", "hollow"), NOTHING.shape)
 
 
 def series(index: int) -> Style:
