@@ -212,9 +212,8 @@ def _vectors(x: ArrayLike, scheme: TemplateShell, place: str) -> Matrix:
     """Refused before anything is looked up, so that a refusal tells nothing of who is enrolled."""
     found = pictures(x, scheme.dim_, place)
     average(found, place)
-    hardening = scheme.hardening
-    if place == "probe" and hardening.probes == "vote" and hardening.votes > len(found):
-        raise DataError(f"probe: {len(found)} pictures cannot give {hardening.votes} votes")
+    if place == "probe":
+        scheme.hardening.check_pictures(len(found), place)
     return found
 
 

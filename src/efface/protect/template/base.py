@@ -36,7 +36,7 @@ Bools = NDArray[np.bool_]
 FAILED = "the probe does not reproduce the template"
 SALT_BYTES = 16
 _DIGEST_BYTES = 16
-_POLICY = ("probes", "votes", "threshold")
+_POLICY = ("probes", "votes", "of", "threshold")
 """Settings that may change without making stored templates unreadable."""
 
 
@@ -144,15 +144,18 @@ class TemplateShell(ABC):
             np.zeros(len(x), bool) if parts is None else self._accept(parts, np.asarray(x, float))
         )
 
-    def calibrate(self, samples: Samples, fmr: float, *, images: int = 1, bases: int = 1) -> Self:
+    def calibrate(
+        self, samples: Samples, fmr: float, *, images: int = 1, tries: int = 0, bases: int = 1
+    ) -> Self:
         """This scheme with the radius that accepts other people at rate ``fmr`` (P12, P27).
 
-        ``samples`` are calibration people, ``images`` how many pictures of a person are enrolled
-        and how many a try has, ``bases`` how many draws of the scheme's randomness are averaged.
+        ``samples`` are calibration people, ``images`` how many pictures of a person are enrolled,
+        ``tries`` how many a try has (0: as many), ``bases`` how many draws of the scheme's
+        randomness are averaged.
         """
         self._require_fit()
         made = copy.copy(self)
-        made.radius_ = radius_at(self, impostor_borders(self, samples, images, bases), fmr)
+        made.radius_ = radius_at(self, impostor_borders(self, samples, images, bases, tries), fmr)
         setattr(made, self.radius, made.radius_)
         made.check()
         return made
@@ -253,10 +256,7 @@ class TemplateShell(ABC):
         """One answer for each of n tries of j pictures: of their mean, or by votes."""
         parts = self._opened(template)
         count, each = made.shape[:2]
-        if self.hardening.probes == "vote" and self.hardening.votes > each:
-            raise DataError(
-                f"probes: {each} pictures cannot give {self.hardening.votes} votes: take more"
-            )
+        self.hardening.check_pictures(each, "probes")
         if parts is None or not count:
             return np.zeros(count, bool)
         if self.hardening.probes == "mean":

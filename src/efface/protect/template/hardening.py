@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from efface.errors import PlanError, TemplateError
+from efface.errors import DataError, PlanError, TemplateError
 from efface.hazmat.derive import Argon2id, Blake2b, KeyDerivation, check_pepper, peppered
 from efface.results import Scalar
 
@@ -23,7 +23,8 @@ class Hardening:
     guesses without the hash. ``bind`` hashes the helper along, so that an altered one is noticed.
 
     ``probes="mean"`` averages the pictures of a try; ``"vote"`` asks each and accepts from
-    ``votes`` on. Votes bind who comes through ``verify``: a thief needs one picture that decodes.
+    ``votes`` on, of ``of`` pictures at most (0: any number): every picture more is a chance more.
+    Votes bind who comes through ``verify``: a thief needs one picture that decodes.
     """
 
     kdf: KeyDerivation = field(default_factory=Blake2b)
@@ -31,6 +32,7 @@ class Hardening:
     bind: bool = False
     probes: Literal["mean", "vote"] = "mean"
     votes: int = 1
+    of: int = 0
 
     @classmethod
     def hardened(cls, pepper: bytes | None = None) -> Hardening:
@@ -47,6 +49,8 @@ class Hardening:
             raise PlanError(f"hardening: probes takes mean or vote, not {self.probes!r}")
         if type(self.votes) is not int or self.votes < 1:
             raise PlanError("hardening: votes takes a whole number above zero")
+        if type(self.of) is not int or (self.of and self.of < self.votes):
+            raise PlanError(f"hardening: {self.votes} votes of {self.of} pictures cannot be")
         if self.pepper:
             check_pepper(self.pepper)
 
@@ -76,7 +80,17 @@ class Hardening:
             "bind": self.bind,
             "probes": self.probes,
             "votes": self.votes,
+            **({"of": self.of} if self.of else {}),  # as it was before there was such a thing
         }
+
+    def check_pictures(self, count: int, place: str) -> None:
+        """Refuse a try with too few pictures for its votes, or more than it may have."""
+        if self.probes != "vote":
+            return
+        if self.votes > count:
+            raise DataError(f"{place}: {count} pictures cannot give {self.votes} votes: take more")
+        if self.of and count > self.of:
+            raise DataError(f"{place}: {count} pictures, and a try has {self.of} at most")
 
 
 PAPER = Hardening()
