@@ -148,15 +148,17 @@ class GuessCheck(msgspec.Struct, frozen=True, kw_only=True):
     tpr: Estimate
     opened: Estimate
     tries: int
+    guesses_50: int | None
+    """By the service's own basis; None where not half of the people fell."""
     told: Estimate
     """Of the opened: what decoding leaves is shortest for an accepted guess: one hash is enough."""
 
 
 class GuessBest(msgspec.Struct, frozen=True, kw_only=True):
-    """The point with most bits among those that accept enough genuine tries."""
+    """The point with most bits among those that accept enough genuine tries, by ``check`` too."""
 
     point: GuessPoint
-    check: GuessCheck | None = None
+    check: GuessCheck
     seconds_hashed: float | None
     """Core seconds for half of the people, each, where every guess is hashed."""
     seconds: float | None
@@ -188,6 +190,8 @@ class GuessCurve(msgspec.Struct, frozen=True, kw_only=True):
     guesses: int
     basis: str
     """The thief's reduction."""
+    reduce_seconds: float = 0.0
+    """Core seconds of it for each lattice; 0 where the service's basis is taken."""
     arms: list[GuessArm]
     best: str = ""
     """Name of the arm with most bits at the wanted TPR; empty where none gets there."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
+import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,8 +26,9 @@ from efface.auditing.curve_rules import Arm, CurveRules, Way, arms_for
 from efface.auditing.meter_scene import apart
 from efface.errors import EffaceWarning, PlanError
 from efface.hazmat.derive import KeyDerivation
+from efface.hazmat.expand import SEED_BYTES
 from efface.judge.template import share
-from efface.measure.guesses import guesses, guesses_for_half
+from efface.measure.guesses import guesses, guesses_for_half, guesses_seen
 from efface.protect.template.bases import Shared
 from efface.protect.template.hardening import PAPER
 from efface.readings import GuessArm, GuessBest, GuessCheck, GuessCurve, GuessPoint
@@ -35,7 +37,7 @@ from efface.results import Estimate, Threat
 from efface.types import Samples
 
 Matrix = NDArray[np.float64]
-_REFUSED = np.arange(0.02, 0.92, 0.04)
+_REFUSED = np.arange(0.01, 0.92, 0.015)
 """Shares of genuine tries that are refused at the points of a curve; 0.1 is one of them."""
 
 
@@ -86,6 +88,7 @@ class _Curve:
         curve = GuessCurve(
             target=self.rules.target, people=len(self.crowd), guesses=len(self.list),
             basis=f"bkz block={self.rules.bkz}" if self.rules.bkz else "as the service",
+            reduce_seconds=costs.reduce,
             arms=made, best=_most(made), core_hour=self.rules.core_hour, notes=self._notes(),
         )  # fmt: skip
         return _with_words(curve)
@@ -93,7 +96,15 @@ class _Curve:
     def _costs(self, arms: Sequence[Arm]) -> Costs:
         template = self._enrol(self.service, self.crowd.enrolled(arms[0].way)[0], 0)
         kdfs = {words(a.kdf): a.kdf for a in arms}
-        return measured(self.service, template, self.list, list(kdfs.values()))
+        found = measured(self.service, template, self.list, list(kdfs.values()))
+        return replace(found, reduce=self._reduced()) if self.rules.bkz else found
+
+    def _reduced(self) -> float:
+        """Core seconds of the thief's reduction of one lattice; what is reduced stays reduced."""
+        lattices, begun = self.rules.lattices, time.process_time()
+        for number in range(lattices):
+            self.thief.bases.fresh(self.thief.shape, number.to_bytes(SEED_BYTES, "little"))
+        return (time.process_time() - begun) / lattices
 
     def _arm(self, arm: Arm, known: dict[Way, Borders], costs: Costs) -> GuessArm:
         if arm.way not in known:
@@ -105,7 +116,7 @@ class _Curve:
         return GuessArm(
             name=arm.name, images=arm.way.images, tries=arm.way.tries, votes=arm.way.votes,
             kdf=words(arm.kdf), hash_seconds=hashed, decode_seconds=costs.decode, points=points,
-            best=self._best(points, arm.way, hashed, costs.decode),
+            best=self._best(points, arm.way, hashed, costs),
         )  # fmt: skip
 
     # --- one point --------------------------------------------------------------------------
@@ -147,18 +158,22 @@ class _Curve:
     # --- the best of an arm -----------------------------------------------------------------
 
     def _best(
-        self, points: Sequence[GuessPoint], way: Way, hashed: float, decode: float
+        self, points: Sequence[GuessPoint], way: Way, hashed: float, costs: Costs
     ) -> GuessBest | None:
+        """Borders know nothing of rounding to levels: the first point that also holds when people
+        are enrolled."""
         enough = [p for p in points if (p.tpr.value or 0.0) >= self.rules.target]
-        if not enough:
-            return None
-        point = max(enough, key=lambda p: (_strength(p), p.radius))
-        count = point.guesses_50
-        return GuessBest(
-            point=point, check=self._checked(point.radius, way),
-            seconds_hashed=None if count is None else count * (hashed + decode),
-            seconds=None if count is None else count * decode + hashed,
-        )  # fmt: skip
+        for point in sorted(enough, key=lambda p: (_strength(p), p.radius), reverse=True):
+            check = self._checked(point.radius, way)
+            if (check.tpr.value or 0.0) >= self.rules.target:
+                count = point.guesses_50
+                return GuessBest(
+                    point=point,
+                    check=check,
+                    seconds_hashed=_work(count, hashed, costs, every=True),
+                    seconds=_work(count, hashed, costs, every=False),
+                )
+        return None
 
     def _checked(self, radius: float, way: Way) -> GuessCheck:
         """With templates: tries through ``verify``, guesses through ``guess``, nothing by borders.
@@ -166,19 +181,20 @@ class _Curve:
         By the service's own basis, whatever the thief has.
         """
         scheme = _at(self.service, radius, way)
-        hits, tried, opened, told = [], [], [], []
+        hits, tried, first, told = [], [], [], []
         for i, x in enumerate(self.crowd.enrolled(way)):
             template = self._enrol(scheme, x, i)
             own = self.crowd.data[self.crowd.genuine(i, way)]
             hits.append(scheme.verify_many(template, own).sum())
             tried.append(len(own))
             right = scheme.guess(template, self.list)
-            opened.append(right.any())
+            first.append(right.argmax() + 1 if right.any() else 0)
             if right.any():
                 told.append(right[leftover(scheme, template, self.list).argmin()])
-        one = np.ones(len(opened))
+        fell = np.array(first)
         return GuessCheck(
-            tpr=self._share(hits, tried), opened=self._share(opened, one), tries=len(self.list),
+            tpr=self._share(hits, tried), opened=self._share(fell > 0, np.ones(len(fell))),
+            tries=len(self.list), guesses_50=guesses_seen(fell, 0.5),
             told=self._share(told, np.ones(len(told))),
         )  # fmt: skip
 
@@ -235,6 +251,13 @@ def _radii(found: Borders) -> list[float]:
     every = np.sort(np.concatenate(found.genuine))
     kept = every[np.unique(np.floor(_REFUSED * len(every)).astype(int))]
     return [float(np.nextafter(r, 0)) for r in kept if 0 < r < math.inf]
+
+
+def _work(count: float | None, hash_: float, costs: Costs, *, every: bool) -> float | None:
+    """Core seconds for one person: the lattice reduced, guesses decoded, and all or one hashed."""
+    if count is None:
+        return None
+    return costs.reduce + count * costs.decode + (count if every else 1) * hash_
 
 
 def _strength(point: GuessPoint) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.readings import GuessArm, GuessCurve
+from efface.readings import GuessArm, GuessCheck, GuessCurve
 from efface.threads import one_blas_thread
 
 YEAR = 365.25 * 24 * 3600.0
@@ -21,10 +21,12 @@ _KEY, _MESSAGE = bytes(32), bytes(240)
 
 @dataclass(frozen=True)
 class Costs:
-    """Core seconds: of one hash by its words, and of one guess decoded among many."""
+    """Core seconds: of one guess decoded among many, of one hash by its words, and of the thief's
+    reduction of a lattice."""
 
     decode: float
     hashes: dict[str, float]
+    reduce: float = 0.0
 
 
 def measured(
@@ -81,20 +83,22 @@ def stated(curve: GuessCurve) -> list[str]:
     if arm is None or arm.best is None:
         return [f"No way to run it accepts {_share(curve.target)} of genuine tries."]
     best, point = arm.best, arm.best.point
+    basis = "the service's own basis" if not curve.reduce_seconds else curve.basis
     said = [
         f"The best at a TPR of {_share(curve.target)} or more is {_bits(point)} with "
-        f'"{arm.name}": {_count(point)} guesses open half of the people, and the first, the mean '
-        f"of a population, opens {_share(point.first.value or 0.0)}."
+        f'"{arm.name}" against {basis}: {_count(point)} guesses open half of the people, and the '
+        f"first, the mean of a population, opens {_share(point.first.value or 0.0)}."
     ]
     if best.seconds_hashed is not None and best.seconds is not None:
         said.append(_work(arm, best.seconds_hashed, best.seconds))
         if curve.core_hour is not None:
+            costs = (price(s, curve.core_hour) for s in (best.seconds_hashed, best.seconds))
             said.append(
                 f"At an assumed price of {curve.core_hour:g} for a core-hour that is "
-                f"{price(best.seconds_hashed, curve.core_hour)} and "
-                f"{price(best.seconds, curve.core_hour)} for each person."
+                f"{' and '.join(costs)} for each person."
             )
-    return said + _told(arm) + ["A pepper that was not stolen leaves nothing to guess against."]
+    last = "A pepper that was not stolen leaves nothing to guess against."
+    return [*said, _told(best.check), last]
 
 
 def _work(arm: GuessArm, hashed: float, decoded: float) -> str:
@@ -105,15 +109,16 @@ def _work(arm: GuessArm, hashed: float, decoded: float) -> str:
     )
 
 
-def _told(arm: GuessArm) -> list[str]:
-    check = arm.best.check if arm.best else None
-    if check is None or check.told.value is None:
-        return []
-    return [
+def _told(check: GuessCheck) -> str:
+    told = (
+        "" if check.told.value is None
+        else f"; of these what was left told the right guess for {_share(check.told.value)}"
+    )  # fmt: skip
+    return (
         f"With people enrolled at that point {_share(check.tpr.value or 0.0)} of genuine tries "
-        f"were accepted and {check.tries:,} guesses opened {_share(check.opened.value or 0.0)}; of "
-        f"these what was left told the right guess without a hash for {_share(check.told.value)}."
-    ]
+        f"were accepted, and {check.tries:,} guesses by the service's basis opened "
+        f"{_share(check.opened.value or 0.0)}{told}."
+    )
 
 
 def _bits(point: Any) -> str:

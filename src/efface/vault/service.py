@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from efface.errors import (
     AttemptsError,
@@ -33,7 +33,7 @@ from efface.types import Template
 from efface.vault import tables
 from efface.vault.attempts import Rules, Subject, charge, forget, give_back
 from efface.vault.configurations import Configuration, Configurations
-from efface.vault.store import Store, record
+from efface.vault.store import Store, newest, record
 
 _log = logging.getLogger("efface.vault")
 
@@ -62,7 +62,7 @@ class Vault:
     def enrol(self, user: str, vectors: ArrayLike, source: str = "") -> None:
         """Store a template of a person. Of two at once, one is told EnrolledError."""
         name, current = checked_name(user, "user"), self.configurations.current()
-        made = self._enrolled(current, _vectors(vectors, current.scheme, "enrolment"))
+        made = self._enrolled(current, name, _vectors(vectors, current.scheme, "enrolment"))
         now = self.clock()
         row = {"user": name, "configuration": current.number, "template": pack(made),
                "enrolled": now}  # fmt: skip
@@ -102,6 +102,13 @@ class Vault:
         self.note("configure", "done")
         return made
 
+    def waiting(self) -> int:
+        """How many people have a template of an older configuration."""
+        table = tables.people
+        with self.store.begin() as connection:
+            older = table.c.configuration != newest(connection)
+            return int(connection.execute(select(func.count()).where(older)).scalar() or 0)
+
     def note(self, event: str, outcome: str) -> None:
         """Something to remember that concerns nobody in particular."""
         with self.store.begin() as connection:
@@ -119,10 +126,10 @@ class Vault:
         vectors = _vectors(probe, self.configurations.latest().scheme, "probe")
         subjects = self._subjects(name, source)
         held = self._admitted(event, name, source, subjects)
-        accepted = self._matches(held, vectors)
+        accepted = self._matches(held, name, vectors)
         fresh: Template | None = None
         if accepted and (renew or held.configuration != held.current):
-            fresh = self._renewed(held, vectors, required=renew)
+            fresh = self._renewed(held, name, vectors, required=renew)
         with self.store.begin() as connection:
             now, known = self.clock(), name if held.template else ""
             record(connection, now, event, "accepted" if accepted else "refused", known, source)
@@ -150,30 +157,36 @@ class Vault:
             raise AttemptsError(seconds)
         return held
 
-    def _matches(self, held: Held, vectors: Matrix) -> bool:
-        """A template that cannot be read, or is nobody's, costs a try against the decoy."""
+    def _matches(self, held: Held, name: str, vectors: Matrix) -> bool:
+        """A template that cannot be read, was changed, or is another's or nobody's, costs a try
+        against the decoy."""
         try:
             if held.template:
-                scheme = self.configurations.get(held.configuration).scheme
-                return scheme.verify(unpack(held.template), vectors)
+                found = self.configurations.get(held.configuration)
+                template, owner = unpack(held.template), found.owner(name)
+                if found.scheme.intact(template, owner):
+                    return found.scheme.verify(template, vectors, owner)
+                _log.error("a template is not as it was enrolled, or is another's")
         except EffaceError as error:  # of an older pepper that is missing, too
             _log.error("a template cannot be tried: %s", type(error).__name__)
         current = self.configurations.get(held.current)
-        current.scheme.verify(current.decoy, vectors)
+        current.scheme.verify(current.decoy, vectors, current.nobody)
         return False
 
-    def _renewed(self, held: Held, vectors: Matrix, *, required: bool) -> Template | None:
+    def _renewed(
+        self, held: Held, name: str, vectors: Matrix, *, required: bool
+    ) -> Template | None:
         """A template under the newest configuration; a migration can wait, a rotation cannot."""
         try:
-            return self._enrolled(self.configurations.get(held.current), vectors)
+            return self._enrolled(self.configurations.get(held.current), name, vectors)
         except EffaceError:
             if required:
                 raise
             return None
 
-    def _enrolled(self, configuration: Configuration, vectors: Matrix) -> Template:
+    def _enrolled(self, found: Configuration, name: str, vectors: Matrix) -> Template:
         try:
-            return configuration.scheme.enrol(vectors, self.rng())
+            return found.scheme.enrol(vectors, self.rng(), found.owner(name))
         except TemplateError:  # no basis is ready, or the pepper is elsewhere
             raise UnavailableError(
                 "no template can be made now: no prepared basis is ready; try again in some seconds"

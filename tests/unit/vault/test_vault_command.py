@@ -77,7 +77,8 @@ def test_a_leak_is_attacked(here: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert efface("leak", "loot", "--population", "others.npz", "--attack", "pipe") == 0
     said = capsys.readouterr().out
     assert "loot: 2 people, as a thief would have them" in said
-    assert "pipe on mrp (configuration 1): let in for 100.0% of 2 people" in said
+    assert "pipe on mrp (configuration 1, full leakage): let in for 100.0% of 2 people" in said
+    assert "pipe on mrp (configuration 1, partial leakage): let in for 0.0% of 2 people" in said
     rows = [json.loads(line) for line in (here / "loot").read_text().splitlines()]
     assert rows[0]["format"] == "efface.vault/1"
     assert [row["user"] for row in rows if row.get("row") == "person"] == ["ann", "bob"]

@@ -32,11 +32,12 @@ EXTRACTORS = ("facial-fe", "l2fe-hash")
 
 def accepted(scheme: TemplateScheme, template: Template, guesses: Matrix) -> Bools:
     """Which guesses reproduce the record; none where the helper or a pepper is missing."""
+    rows = guesses if template.scheme in EXTRACTORS else unit(guesses)
     try:
-        if template.scheme in EXTRACTORS:
-            found: Bools = scheme.guess(template, guesses)  # type: ignore[attr-defined]
+        if hasattr(scheme, "guess"):
+            found: Bools = scheme.guess(template, rows)
             return found
-        return scheme.verify_many(template, tries_of(scheme, unit(guesses)))
+        return scheme.verify_many(template, tries_of(scheme, rows))
     except TemplateError:
         return np.zeros(len(guesses), bool)
 

@@ -92,12 +92,14 @@ def _drilled(dump: Dump, population: str, names: Sequence[str], seed: int, peppe
 
     attacks = template_attacks(names)
     shadow = options.read(population, typed["identity"], typed["embedding"], typed["labels"])
-    taken = loot(dump, read_peppers(pepper))
-    return drill(taken, attacks, shadow, np.random.default_rng(seed))
+    return drill(loot(dump, read_peppers(pepper)), attacks, shadow, np.random.default_rng(seed))
 
 
 def _line(finding: Finding) -> str:
-    where = f"{finding.attack} on {finding.scheme} (configuration {finding.configuration})"
+    where = (
+        f"{finding.attack} on {finding.scheme} (configuration {finding.configuration}, "
+        f"{finding.leakage} leakage)"
+    )
     found = finding.accepted
     if found.value is None or found.low is None or found.high is None:
         return f"{where}: did not run: {finding.note}"

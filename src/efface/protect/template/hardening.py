@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
+
+from numpy.typing import NDArray
 
 from efface.errors import DataError, PlanError, TemplateError
-from efface.hazmat.derive import Argon2id, Blake2b, KeyDerivation, check_pepper, peppered
+from efface.hazmat.derive import (
+    Argon2id,
+    Blake2b,
+    KeyDerivation,
+    check_pepper,
+    owner_digest,
+    peppered,
+)
+from efface.protect.template.parts import bytes_part
 from efface.results import Scalar
 
 ELSEWHERE = b""
@@ -25,6 +35,9 @@ class Hardening:
     ``probes="mean"`` averages the pictures of a try; ``"vote"`` asks each and accepts from
     ``votes`` on, of ``of`` pictures at most (0: any number): every picture more is a chance more.
     Votes bind who comes through ``verify``: a thief needs one picture that decodes.
+
+    ``owner`` ties a template to whom it was enrolled for: the name goes into the hash of schemes
+    that hash and under the seal of a pepper, so a template put in another's place is refused.
     """
 
     kdf: KeyDerivation = field(default_factory=Blake2b)
@@ -33,6 +46,7 @@ class Hardening:
     probes: Literal["mean", "vote"] = "mean"
     votes: int = 1
     of: int = 0
+    owner: bool = False
 
     @classmethod
     def hardened(cls, pepper: bytes | None = None) -> Hardening:
@@ -80,8 +94,18 @@ class Hardening:
             "bind": self.bind,
             "probes": self.probes,
             "votes": self.votes,
-            **({"of": self.of} if self.of else {}),  # as it was before there was such a thing
+            # What is new is said only where it is used: older configurations stay as they were.
+            **({"of": self.of} if self.of else {}),
+            **({"owner": True} if self.owner else {}),
         }
+
+    def owner_parts(self, owner: bytes) -> dict[str, NDArray[Any]]:
+        """What a template holds of its owner: a digest, and nothing where it is nobody's."""
+        if bool(owner) != self.owner:
+            raise DataError(
+                "an owner is given and taken with Hardening(owner=True), and only with it"
+            )
+        return {"owner": bytes_part(owner_digest(owner))} if owner else {}
 
     def check_pictures(self, count: int, place: str) -> None:
         """Refuse a try with too few pictures for its votes, or more than it may have."""

@@ -100,7 +100,7 @@ class L2FEHash(Extractor):
             "basis": (np.uint8, (_BASIS_DIGEST,)),
         }
 
-    def _enrol(self, x: Matrix, root: bytes) -> Filled:
+    def _enrol(self, x: Matrix, root: bytes, owner: Filled) -> Filled:
         basis = self.bases.fresh(self.shape, stream(root, "lattice", SEED_BYTES))
         secret = residues(root, "secret", (self.l,), self.q)
         self._doubt_range(x)
@@ -109,7 +109,7 @@ class L2FEHash(Extractor):
             "sketch": lattice_sketch(basis.lattice, secret, self.quantised(x)),
             "basis": np.frombuffer(basis.digest, np.uint8),
         }
-        return self._recorded(parts, root, lambda _: _as_bytes(secret))
+        return self._recorded(parts, root, owner, lambda _: _as_bytes(secret))
 
     def _messages(self, parts: Filled, x: Matrix) -> list[bytes]:
         basis = self._basis(parts)

@@ -87,4 +87,5 @@ def _hardening(given: dict[str, Scalar], pepper: bytes | None) -> Hardening:
         probes="vote" if probes == "vote" else "mean",
         votes=votes if type(votes) is int else 1,
         of=of if type(of) is int else 0,
+        owner=given.get("owner") is True,
     )
