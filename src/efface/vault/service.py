@@ -33,6 +33,7 @@ from efface.types import Template
 from efface.vault import tables
 from efface.vault.attempts import Rules, Subject, charge, forget, give_back
 from efface.vault.configurations import Configuration, Configurations
+from efface.vault.retention import KEEP, check, prune
 from efface.vault.store import Store, newest, record
 
 _log = logging.getLogger("efface.vault")
@@ -54,8 +55,13 @@ class Vault:
     store: Store
     configurations: Configurations
     rules: Rules = field(default_factory=Rules)
+    keep: float = KEEP
+    """Seconds that a line of the audit log is kept; 0 for ever."""
     clock: Callable[[], float] = time.time
     rng: Callable[[], np.random.Generator] = np.random.default_rng
+
+    def __post_init__(self) -> None:
+        check(self.keep)
 
     # --- people -----------------------------------------------------------------------------
 
@@ -115,9 +121,11 @@ class Vault:
             record(connection, self.clock(), event, outcome)
 
     def tidy(self) -> int:
-        """Forget failures that are too old to count."""
+        """Forget failures too old to count, and lines of the log older than it is kept; how many
+        lines."""
         with self.store.begin() as connection:
-            return forget(connection, self.clock(), self.rules)
+            forget(connection, self.clock(), self.rules)
+        return prune(self.store, self.clock(), self.keep)
 
     # --- one try ----------------------------------------------------------------------------
 

@@ -42,6 +42,13 @@ def secret_options(function: F) -> F:
     return function
 
 
+def audit_option(function: F) -> F:
+    return click.option(
+        "--audit-days", type=click.FloatRange(0), default=365.0, show_default=True,
+        help="Keep lines of the audit log so long; 0 for ever.",
+    )(function)  # fmt: skip
+
+
 @contextmanager
 def opened(
     db: str, pepper: str | None, bases: str, *, create: bool = False, adopt: bool = False
