@@ -80,6 +80,7 @@ class _Curve:
         rng = np.random.default_rng([rules.seed, 2])
         self.list = np.asarray(dictionary.fit(population, Threat("naive"), rng).list_)
         self.thief = _thief(service, rules)
+        self.checks: dict[tuple[float, Way], GuessCheck] = {}
 
     def reading(self, arms: Sequence[Arm], costs: Costs | None) -> GuessCurve:
         costs = costs or self._costs(arms)
@@ -164,7 +165,9 @@ class _Curve:
         are enrolled."""
         enough = [p for p in points if (p.tpr.value or 0.0) >= self.rules.target]
         for point in sorted(enough, key=lambda p: (_strength(p), p.radius), reverse=True):
-            check = self._checked(point.radius, way)
+            if (point.radius, way) not in self.checks:
+                self.checks[point.radius, way] = self._checked(point.radius, way)
+            check = self.checks[point.radius, way]
             if (check.tpr.value or 0.0) >= self.rules.target:
                 count = point.guesses_50
                 return GuessBest(
@@ -269,8 +272,7 @@ def _most(arms: Sequence[GuessArm]) -> str:
     known = [(a, a.best) for a in arms if a.best is not None]
     if not known:
         return ""
-    best = max(known, key=lambda a: (_strength(a[1].point), a[1].seconds_hashed or math.inf))
-    return best[0].name
+    return max(known, key=lambda a: (_strength(a[1].point), a[0].hash_seconds))[0].name
 
 
 def _with_words(curve: GuessCurve) -> GuessCurve:

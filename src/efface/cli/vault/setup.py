@@ -59,6 +59,7 @@ def init(emb: str, db: str, pepper: str | None, bases: str, ready: int, **typed:
     with opened(db, pepper, bases, create=True) as vault:
         made = vault.configure(scheme, first=True)
         click.echo(f"{vault.store.place}: a vault with {_said(made.scheme)}")
+        _say_pictures(typed)
     return 0
 
 
@@ -92,6 +93,7 @@ def rotate(user: str | None, file: str | None, db: str, pepper: str | None, base
         scheme = _next(vault, population, pepper if new_pepper else None, bases, typed, new_pepper)
         made = vault.configure(scheme)
         click.echo(f"configuration {made.number}: {_said(made.scheme)}")
+        _say_pictures(typed if population is not None else {})
         click.echo(f"{vault.waiting()} people move to it, each at the next login")
     return 0
 
@@ -149,6 +151,15 @@ def _prepared(scheme: TemplateShell, ready: int) -> TemplateShell:
     if isinstance(scheme, L2FEHash) and isinstance(scheme.bases, Pool):
         scheme.bases.prepare(ready + 1)
     return scheme
+
+
+def _say_pictures(typed: dict[str, Any]) -> None:
+    """A radius that was chosen for several pictures refuses people who show one."""
+    found = settled(typed) if typed else {}
+    if found.get("fmr") is not None and max(found["images"], found["tries"]) > 1:
+        click.echo(
+            f"the radius is for {found['images']} pictures enrolled and {found['tries']} in a try"
+        )
 
 
 def _said(scheme: TemplateShell) -> str:
