@@ -121,10 +121,14 @@ class Vault:
             record(connection, self.clock(), event, outcome)
 
     def tidy(self) -> int:
-        """Forget failures too old to count, and lines of the log older than it is kept; how many
-        lines."""
+        """Forget failures that are too old to count, how many; and what ``prune`` removes."""
         with self.store.begin() as connection:
-            forget(connection, self.clock(), self.rules)
+            forgotten = forget(connection, self.clock(), self.rules)
+        self.prune()
+        return forgotten
+
+    def prune(self) -> int:
+        """Remove lines of the log that are older than it is kept; how many."""
         return prune(self.store, self.clock(), self.keep)
 
     # --- one try ----------------------------------------------------------------------------
@@ -134,13 +138,14 @@ class Vault:
         vectors = _vectors(probe, self.configurations.latest().scheme, "probe")
         subjects = self._subjects(name, source)
         held = self._admitted(event, name, source, subjects)
-        accepted = self._matches(held, name, vectors)
+        outcome = self._outcome(held, name, vectors)
+        accepted = outcome == "accepted"
         fresh: Template | None = None
         if accepted and (renew or held.configuration != held.current):
             fresh = self._renewed(held, name, vectors, required=renew)
         with self.store.begin() as connection:
             now, known = self.clock(), name if held.template else ""
-            record(connection, now, event, "accepted" if accepted else "refused", known, source)
+            record(connection, now, event, outcome, known, source)
             if accepted:
                 give_back(connection, now, subjects)
             if fresh is not None:
@@ -165,21 +170,23 @@ class Vault:
             raise AttemptsError(seconds)
         return held
 
-    def _matches(self, held: Held, name: str, vectors: Matrix) -> bool:
-        """A template that cannot be read, was changed, or is another's or nobody's, costs a try
-        against the decoy."""
+    def _outcome(self, held: Held, name: str, vectors: Matrix) -> str:
+        """``accepted``, or for the log why not. A template that cannot be read, was changed, or is
+        another's or nobody's, costs a try against the decoy."""
+        why = "refused"
         try:
             if held.template:
                 found = self.configurations.get(held.configuration)
                 template, owner = unpack(held.template), found.owner(name)
                 if found.scheme.intact(template, owner):
-                    return found.scheme.verify(template, vectors, owner)
-                _log.error("a template is not as it was enrolled, or is another's")
+                    return "accepted" if found.scheme.verify(template, vectors, owner) else why
+                why = "changed"
         except EffaceError as error:  # of an older pepper that is missing, too
             _log.error("a template cannot be tried: %s", type(error).__name__)
+            why = "unreadable"
         current = self.configurations.get(held.current)
         current.scheme.verify(current.decoy, vectors, current.nobody)
-        return False
+        return why
 
     def _renewed(
         self, held: Held, name: str, vectors: Matrix, *, required: bool

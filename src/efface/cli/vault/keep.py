@@ -57,7 +57,9 @@ def prune(db: str, audit_days: float) -> int:
 
     with opened(db, None, "") as vault:
         vault.keep = audit_days * DAY
-        click.echo(f"{vault.tidy()} lines removed")
+        removed = vault.prune()
+        vault.tidy()
+        click.echo(f"{removed} lines removed")
     return 0
 
 
