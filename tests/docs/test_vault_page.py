@@ -19,7 +19,7 @@ def test_the_vault(tmp_path: Path) -> None:
     assert re.search(r"hard\.db: a vault with l2fe-hash, .*argon2id, a pepper", said)
     assert "the radius is for 2 pictures enrolled and 2 in a try" in said
     assert "Best at a TPR of 90 % or more" in said
-    assert "2 people move to it, each at the next login" in said
+    assert "still to move, each at the next login: 2" in said
     assert said.rstrip().endswith("0 lines removed")
     assert "\nrefused\nexit code 1\n" in said
     assert "configuration 2: l2fe-hash, scale 0.3, blake2b, a pepper" in said

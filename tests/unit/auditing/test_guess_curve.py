@@ -251,8 +251,7 @@ def test_a_thief_with_a_stronger_basis_needs_fewer_guesses(people: Samples) -> N
     """The service decodes as before, and so accepts whom it accepted."""
     scheme, only = L2FEHash(m=48, l=16, q=10007, bases=Shared(1)), [Arm("paper")]
     found = [
-        guess_curve(people, scheme, arms=only, rules=replace(RULES, bkz=block))
-        for block in (0, 20)
+        guess_curve(people, scheme, arms=only, rules=replace(RULES, bkz=block)) for block in (0, 20)
     ]
     weak, strong = (f.arms[0].points for f in found)
     assert [p.tpr for p in weak] == [p.tpr for p in strong]

@@ -94,7 +94,7 @@ def rotate(user: str | None, file: str | None, db: str, pepper: str | None, base
         made = vault.configure(scheme)
         click.echo(f"configuration {made.number}: {_said(made.scheme)}")
         _say_pictures(typed if population is not None else {})
-        click.echo(f"{vault.waiting()} people move to it, each at the next login")
+        click.echo(f"still to move, each at the next login: {vault.waiting()}")
     return 0
 
 
