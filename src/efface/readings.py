@@ -184,6 +184,7 @@ class GuessArm(msgspec.Struct, frozen=True, kw_only=True):
 class GuessCurve(msgspec.Struct, frozen=True, kw_only=True):
     """TPR against the cost of guessing."""
 
+    scheme: str
     target: float
     """The TPR that is wanted at least."""
     people: int

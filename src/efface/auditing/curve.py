@@ -87,7 +87,8 @@ class _Curve:
         known: dict[Way, Borders] = {}
         made = [self._arm(arm, known, costs) for arm in arms]
         curve = GuessCurve(
-            target=self.rules.target, people=len(self.crowd), guesses=len(self.list),
+            scheme=self.service.card.name, target=self.rules.target,
+            people=len(self.crowd), guesses=len(self.list),
             basis=f"bkz block={self.rules.bkz}" if self.rules.bkz else "as the service",
             reduce_seconds=costs.reduce,
             arms=made, best=_most(made), core_hour=self.rules.core_hour, notes=self._notes(),

@@ -89,12 +89,12 @@ def meter(
     _check(rules)
     made = make("scheme", scheme) if isinstance(scheme, str) else scheme
     scene = MeterScene.of(users, population, made, rules)
+    costly = curve_of(scene, (curve, curve_votes), curve_rules, rules) if curve else None
     measured = Meter(scene, rules, t)
     tpr, fpr = measured.rates()
     found, unable = measured.attacks(attacks, leakage)
     mean, deviation = random_guess(scene.truth, measured.t)
     left = guessing(fpr)
-    costly = curve_of(scene, (curve, curve_votes), curve_rules, rules) if curve else None
     return Reading(
         schema=SCHEMA, scheme=made.card.name, card=made.card.verdict,
         settings=_settings(scene), users=measured.users(),

@@ -195,8 +195,14 @@ def test_the_statement_says_bits_core_years_and_an_assumed_price(people: Samples
     said = " ".join(found.sentences)
     for word in ("TPR of 90 %", "bits", "core-years", "assumed price of 0.05", "pepper"):
         assert word in said
-    never = stated(msgspec.structs.replace(found, best=""))
+    assert "no further than the service" in said, "what a stronger basis does is not kept quiet"
+    assert not any("no further" in w for w in stated(with_(found, reduce_seconds=1.0)))
+    never = stated(with_(found, best=""))
     assert never == ["No way to run it accepts 90 % of genuine tries."]
+
+
+def with_(curve: GuessCurve, **changes: Any) -> GuessCurve:
+    return msgspec.structs.replace(curve, **changes)
 
 
 def test_equal_runs_are_equal(people: Samples, curve: GuessCurve) -> None:
@@ -234,6 +240,8 @@ def test_what_cannot_be_measured_is_refused(people: Samples) -> None:
         guess_curve(people, MRP(n=24), rules=RULES)
     with pytest.raises(DataError, match="10 pictures or more"):
         guess_curve(people, lattice(), images=5, rules=RULES)
+    with pytest.raises(PlanError, match="read without a guess"):
+        efface.meter(people, MRP(n=24), curve=2, guesses=10)
     with pytest.raises(PlanError, match="votes"):
         guess_curve(people, lattice(), images=2, votes=3, rules=RULES)
     with pytest.raises(PlanError, match="has a lattice"):
