@@ -89,7 +89,7 @@ class _Curve:
         curve = GuessCurve(
             scheme=self.service.card.name, target=self.rules.target,
             people=len(self.crowd), guesses=len(self.list),
-            basis=f"bkz block={self.rules.bkz}" if self.rules.bkz else "as the service",
+            basis=f"a BKZ-{self.rules.bkz}" if self.rules.bkz else "the service's own",
             reduce_seconds=costs.reduce,
             arms=made, best=_most(made), core_hour=self.rules.core_hour, notes=self._notes(),
         )  # fmt: skip

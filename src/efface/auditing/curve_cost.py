@@ -83,11 +83,10 @@ def stated(curve: GuessCurve) -> list[str]:
     if arm is None or arm.best is None:
         return [f"No way to run it accepts {_share(curve.target)} of genuine tries."]
     best, point = arm.best, arm.best.point
-    basis = "the service's own basis" if not curve.reduce_seconds else curve.basis
     said = [
         f"The best at a TPR of {_share(curve.target)} or more is {_bits(point)} with "
-        f'"{arm.name}" against {basis}: {_count(point)} guesses open half of the people, and the '
-        f"first, the mean of a population, opens {_share(point.first.value or 0.0)}."
+        f'"{arm.name}" against {curve.basis} basis: {_count(point)} guesses open half of the '
+        f"people, and the first, the mean of a population, opens {_share(point.first.value or 0)}."
     ]
     if best.seconds_hashed is not None and best.seconds is not None:
         said.append(_work(arm, best.seconds_hashed, best.seconds))

@@ -11,14 +11,15 @@ from efface.report.words import clip, percent
 
 
 def guess_cost(view: GuessCurve, uid: str) -> str:
-    """Up is safe and right is usable; where no guess worked the line stands at what the data vouch
-    for. A band is the 95 % interval."""
+    """Up is safe and right is usable. A band is the 95 % interval; a line ends where no guess
+    worked, for there is no number to draw."""
     shown = _apart(view)
     keys = [Key(clip(name, 40), look.line) for name, _, look in shown]
     names, taken = legend([*keys, Key(f"TPR {percent(view.target)}", "setting")], 0.0, 8.0,
                           svg.WIDTH)  # fmt: skip
-    top = max((_high(p) for _, arm, _ in shown for p in arm.points), default=1.0)
-    low = min((p.tpr.value or 0.0 for _, arm, _ in shown for p in arm.points), default=0.0)
+    known = [p for _, arm, _ in shown for p in _known(arm)]
+    top = max((_high(p) for p in known), default=1.0)
+    low = min((p.tpr.value or 0.0 for p in known), default=0.0)
     frame = axes.frame((math.floor(10 * low) / 10, 1, False), (0, max(top, 1.0), False), taken)
     at = frame.x(view.target)
     body = [
@@ -46,26 +47,27 @@ def _apart(view: GuessCurve) -> list[tuple[str, GuessArm, Style]]:
 
 
 def _drawn(arm: GuessArm, look: Style, frame: axes.Frame) -> list[str]:
-    points = sorted(arm.points, key=lambda p: p.tpr.value or 0.0)
-    places = [(p.tpr.value or 0.0, p) for p in points]
+    places = [(p.tpr.value or 0.0, p) for p in _known(arm)]
     outline = [frame.at(x, _high(p)) for x, p in places]
     outline += [frame.at(x, p.bits_low) for x, p in reversed(places)]
-    band = [svg.polygon(outline, "band")] if len(places) > 1 else []
-    line = [frame.at(x, _middle(p)) for x, p in places]
-    dots = [look.dot(*frame.at(x, _middle(p)), 2.5) for x, p in places]
-    return [*band, svg.polyline(line, look.line), *dots]
+    line = [frame.at(x, p.bits or 0.0) for x, p in places]
+    drawn = [svg.polygon(outline, "band"), svg.polyline(line, look.line)] if len(places) > 1 else []
+    return [*drawn, *(look.dot(*place, 2.5) for place in line)]
 
 
-def _middle(point: GuessPoint) -> float:
-    return point.bits_low if point.bits is None else point.bits
+def _known(arm: GuessArm) -> list[GuessPoint]:
+    """Points with a number of guesses, from little to much accepted."""
+    found = [p for p in arm.points if p.bits is not None]
+    return sorted(found, key=lambda p: p.tpr.value or 0.0)
 
 
 def _high(point: GuessPoint) -> float:
-    return _middle(point) if point.bits_high is None else point.bits_high
+    return (point.bits or 0.0) if point.bits_high is None else point.bits_high
 
 
 def _at_target(arm: GuessArm) -> str:
     if arm.best is None:
         return "never there"
     point = arm.best.point
-    return f"{_middle(point):.1f} bits at TPR {percent(point.tpr.value)}"
+    bits = f"above {point.bits_low:.1f}" if point.bits is None else f"{point.bits:.1f}"
+    return f"{bits} bits at TPR {percent(point.tpr.value)}"
