@@ -17,7 +17,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 # Lower numbers never import higher ones; packages of one number do not import each other.
 LAYERS = (
     {"errors", "results", "readings", "facts", "types", "_version"},
-    {"registry", "progress", "extras", "threads", "fingerprint"},
+    {"registry", "progress", "extras", "threads", "fingerprint", "tries"},
     {"data", "pictures", "encoders", "faces", "protect", "attack", "judge", "measure", "diagnose"}
     | {"hazmat", "nets", "export", "scale"},
     {"auditing", "stores", "encoding"},

@@ -114,6 +114,94 @@ class MeterVerdict(msgspec.Struct, frozen=True, kw_only=True):
     sentences: list[str]
 
 
+class NotRun(msgspec.Struct, frozen=True, kw_only=True):
+    """An attack that has nothing to start from at this leakage, and why."""
+
+    attack: str
+    leakage: Leakage
+    why: str
+
+
+class GuessPoint(msgspec.Struct, frozen=True, kw_only=True):
+    """One radius: who is accepted, and how many guesses open half of the people."""
+
+    radius: float
+    tpr: Estimate
+    fpr: Estimate
+    first: Estimate
+    """Opened by the first guess, the mean of the population."""
+    guesses_50: float | None
+    """None where neither a guess nor a stranger was accepted."""
+    guesses_50_low: float
+    guesses_50_high: float | None
+    bits: float | None
+    """log2 of the guesses."""
+    bits_low: float
+    bits_high: float | None
+    seen: bool
+    """Whether so many guesses were made; else their rate, or that of strangers, was extended."""
+
+
+class GuessCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """The best point once more with people enrolled and guesses made, not by borders."""
+
+    tpr: Estimate
+    opened: Estimate
+    tries: int
+    guesses_50: int | None
+    """By the service's own basis; None where not half of the people fell."""
+    told: Estimate
+    """Of the opened: what decoding leaves is shortest for an accepted guess: one hash is enough."""
+
+
+class GuessBest(msgspec.Struct, frozen=True, kw_only=True):
+    """The point with most bits among those that accept enough genuine tries, by ``check`` too."""
+
+    point: GuessPoint
+    check: GuessCheck
+    seconds_hashed: float | None
+    """Core seconds for half of the people, each, where every guess is hashed."""
+    seconds: float | None
+    """The same where what is left after decoding picks the guesses that are worth a hash."""
+
+
+class GuessArm(msgspec.Struct, frozen=True, kw_only=True):
+    """One way to run the scheme, along its radius."""
+
+    name: str
+    images: int
+    tries: int
+    votes: int
+    """Pictures of a try that have to pass; 0 where their mean has to."""
+    kdf: str
+    hash_seconds: float
+    decode_seconds: float
+    """Core seconds of one hash, and of one guess decoded, on the machine that measured."""
+    points: list[GuessPoint]
+    best: GuessBest | None = None
+
+
+class GuessCurve(msgspec.Struct, frozen=True, kw_only=True):
+    """TPR against the cost of guessing."""
+
+    scheme: str
+    target: float
+    """The TPR that is wanted at least."""
+    people: int
+    guesses: int
+    basis: str
+    """The thief's reduction."""
+    reduce_seconds: float = 0.0
+    """Core seconds of it for each lattice; 0 where the service's basis is taken."""
+    arms: list[GuessArm]
+    best: str = ""
+    """Name of the arm with most bits at the wanted TPR; empty where none gets there."""
+    core_hour: float | None = None
+    """An assumed price, as given."""
+    sentences: list[str] = []
+    notes: list[str] = []
+
+
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """Everything the meter found; its HTML is a pure function of it."""
 
@@ -131,8 +219,10 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     random_deviation: float
     """Random guessing as in the paper: share of others within t of a person, over people."""
     attacks: list[AttackReading]
+    not_run: list[NotRun] = []
     theorem: TheoremReading | None = None
     distances: Distances
+    curve: GuessCurve | None = None
     notes: list[str] = []
     not_tested: list[str] = []
     seed: int = 0

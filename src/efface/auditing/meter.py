@@ -11,6 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from efface._version import __version__
+from efface.auditing.curve_rules import CurveRules
+from efface.auditing.meter_attacks import absent, idle, specs, words
+from efface.auditing.meter_curve import curve_of
 from efface.auditing.meter_scene import MeterRules, MeterScene
 from efface.auditing.meter_verdict import judged
 from efface.errors import EffaceWarning, PlanError
@@ -24,26 +27,18 @@ from efface.readings import (
     Distances,
     Guessing,
     Leakage,
+    NotRun,
     Reading,
     Spread,
     TheoremReading,
     Users,
 )
 from efface.registry import make
-from efface.results import Estimate, Spec, Threat
+from efface.results import Estimate, Scalar, Spec, Threat
 from efface.types import Claim, Samples, Template
 
 Matrix = NDArray[np.float64]
 
-DEFAULT: tuple[Spec, ...] = (
-    Spec("pipe"),
-    Spec("preimage"),
-    Spec("centre-query"),
-    Spec("lattice-reduction"),
-    Spec("dictionary"),
-    Spec("dictionary", {"source": "model"}),
-)
-"""Every attack there is, each where it applies."""
 _FE_ERROR = 2.0**-64
 _EDGES = np.linspace(0, 2, 81)
 NOT_TESTED = (
@@ -64,11 +59,15 @@ def meter(
     t: float | None = None,
     fmr: float | None = None,
     images: int = 1,
+    tries: int = 1,
     people: int | None = None,
     probes: int = 5,
     strangers: int = 20,
     guesses: int = 200,
     bases: int = 4,
+    curve: int = 0,
+    curve_votes: int = 0,
+    curve_rules: CurveRules | None = None,
     bootstrap: int = 1000,
     seed: int = 0,
     command: str = "",
@@ -79,23 +78,29 @@ def meter(
     ``population`` are embeddings of other people of the same encoder: the scheme is fitted on them
     if it is not fitted, and the attacker has them. Without, half of the people serve. ``t`` is the
     distance up to which two embeddings count as one person; by default the population sets it.
-    ``fmr`` chooses the radius that accepts people of the population at that rate.
+    ``fmr`` chooses the radius that accepts people of the population at that rate. ``images`` are
+    enrolled of each person, and a try has ``tries``. With ``curve`` the reading also has TPR
+    against the cost of guessing, hardened with so many pictures: see
+    :func:`efface.auditing.curve.guess_curve`.
     """
-    rules = MeterRules(images, probes, strangers, people, guesses, bases, bootstrap, fmr, seed)
+    rules = MeterRules(
+        images, tries, probes, strangers, people, guesses, bases, bootstrap, fmr, seed
+    )
     _check(rules)
     made = make("scheme", scheme) if isinstance(scheme, str) else scheme
     scene = MeterScene.of(users, population, made, rules)
+    costly = curve_of(scene, (curve, curve_votes), curve_rules, rules) if curve else None
     measured = Meter(scene, rules, t)
     tpr, fpr = measured.rates()
-    found = measured.attacks(attacks, leakage)
+    found, unable = measured.attacks(attacks, leakage)
     mean, deviation = random_guess(scene.truth, measured.t)
     left = guessing(fpr)
     return Reading(
         schema=SCHEMA, scheme=made.card.name, card=made.card.verdict,
-        settings=scene.scheme.settings(), users=measured.users(),
+        settings=_settings(scene), users=measured.users(),
         verdict=judged(found, tpr, fpr, left, mean), tpr=tpr, fpr=fpr, guessing=left,
-        random_mean=mean, random_deviation=deviation, attacks=found,
-        theorem=measured.theorem(), distances=measured.distances(),
+        random_mean=mean, random_deviation=deviation, attacks=found, not_run=unable,
+        theorem=measured.theorem(), distances=measured.distances(), curve=costly,
         notes=[*scene.notes, *measured.notes], not_tested=list(NOT_TESTED), seed=seed,
         efface=__version__, versions={"numpy": np.__version__}, command=command, date=date,
     )  # fmt: skip
@@ -117,20 +122,21 @@ class Meter:
 
     def attacks(
         self, attacks: Sequence[str | Spec] | None, leakage: Sequence[Leakage]
-    ) -> list[AttackReading]:
-        cases = [(s, k) for s in _specs(attacks) for k in leakage if self._applies(s, k)]
-        self.notes += dict.fromkeys(_absent(s) for s, _ in cases if _absent(s))
-        cases = [(s, k) for s, k in cases if not _absent(s)]
+    ) -> tuple[list[AttackReading], list[NotRun]]:
+        """Every attack at every leakage: what it got, or why it has nothing to start from."""
+        cases = [(s, k) for s in specs(attacks) if self._applies(s) for k in leakage]
+        self.notes += dict.fromkeys(absent(s) for s, _ in cases if absent(s))
+        cases = [(s, k) for s, k in cases if not absent(s)]
+        reasons = [(s, k, idle(s, k)) for s, k in cases]
+        unable = [NotRun(attack=words(s), leakage=k, why=w) for s, k, w in reasons if w]
+        cases = [(s, k) for s, k, why in reasons if not why]
         with Progress[AttackReading]("meter", len(cases), unit="attack") as tick:
-            return [tick(self.attack(spec, kind)) for spec, kind in cases]
+            return [tick(self.attack(spec, kind)) for spec, kind in cases], unable
 
-    def _applies(self, spec: Spec, leakage: Leakage) -> bool:
-        """Without the helper no guess can be tried; and some attacks are for one scheme."""
+    def _applies(self, spec: Spec) -> bool:
+        """Some attacks are for one scheme."""
         schemes = make("attack", spec.name, **spec.params).schemes
-        guess = spec.name != "pipe"
-        return not (leakage == "partial" and guess) and (
-            not schemes or _name(self.scene.templates) in schemes
-        )
+        return not schemes or _name(self.scene.templates) in schemes
 
     def attack(self, spec: Spec, leakage: Leakage) -> AttackReading:
         params = dict(spec.params)
@@ -152,7 +158,7 @@ class Meter:
         tried = np.zeros(len(ones), np.int64) if claim.guesses is None else claim.guesses
         tried = np.where(found.opened, tried, 0)
         return AttackReading(
-            attack=_words(spec), leakage=leakage, setting=setting,
+            attack=words(spec), leakage=leakage, setting=setting,
             distance_mean=float(found.distance.mean()),
             distance_deviation=float(found.distance.std()),
             near=self._share(found.near, ones), accepted=self._share(found.accepted, ones),
@@ -180,9 +186,11 @@ class Meter:
         scene = self.scene
         x = _unit(scene.users.data)
         own = [
-            np.linalg.norm(x[r] - v, axis=1) for r, v in zip(scene.own, scene.truth, strict=True)
+            np.linalg.norm(x[r.reshape(-1)] - v, axis=1)
+            for r, v in zip(scene.own, scene.truth, strict=True)
         ]
-        foreign = np.linalg.norm(x[scene.foreign] - scene.truth[:, None], axis=2).reshape(-1)
+        others = x[scene.foreign[:, :, -1]]
+        foreign = np.linalg.norm(others - scene.truth[:, None], axis=2).reshape(-1)
         centre = np.linalg.norm(_unit(scene.population.data).mean(axis=0) - scene.truth, axis=1)
         return Distances(
             t=self.t, t_from=self.t_from, edges=_EDGES.tolist(),
@@ -196,7 +204,7 @@ class Meter:
         scene = self.scene
         return Users(
             dataset=scene.users.dataset, people=len(scene.templates),
-            pictures=sum(len(r) for r in scene.own) + self.rules.images * len(scene.templates),
+            pictures=sum(r.size for r in scene.own) + self.rules.images * len(scene.templates),
             dimension=scene.users.dim, enrolled_pictures=self.rules.images,
             population=scene.population.dataset, population_people=len(scene.population.people),
             population_pictures=len(scene.population), left_out=scene.left_out,
@@ -230,7 +238,7 @@ def _end(value: float) -> float | None:
 
 
 def _check(rules: MeterRules) -> None:
-    for name in ("images", "probes", "strangers", "guesses", "people"):
+    for name in ("images", "tries", "probes", "strangers", "guesses", "people"):
         value = getattr(rules, name)
         if value is not None and value < 1:
             raise PlanError(f"meter: {name} takes a whole number above zero, not {value}")
@@ -238,24 +246,10 @@ def _check(rules: MeterRules) -> None:
         raise PlanError("meter: bases takes a number from 0, bootstrap one from 200")
 
 
-def _specs(attacks: Sequence[str | Spec] | None) -> list[Spec]:
-    chosen = DEFAULT if attacks is None else attacks
-    specs = [Spec(a) if isinstance(a, str) else a for a in chosen]
-    for spec in specs:
-        made = make("attack", spec.name, **spec.params)
-        if made.card.accepts != "template":
-            raise PlanError(f"{spec.name} reads embeddings, the meter takes attacks on templates")
-    return specs
-
-
-def _absent(spec: Spec) -> str:
-    """Why an attack cannot be run on this machine, or nothing."""
-    known = getattr(make("attack", spec.name, **spec.params), "absent", None)
-    return known() if known is not None else ""
-
-
-def _words(spec: Spec) -> str:
-    return f"{spec.name} ({spec.params['source']})" if "source" in spec.params else spec.name
+def _settings(scene: MeterScene) -> dict[str, Scalar]:
+    """As asked for: with the hash that would be used."""
+    slow = {} if scene.kdf is None else scene.kdf.settings()
+    return {**scene.scheme.settings(), **slow}
 
 
 def _name(templates: Sequence[Template]) -> str:

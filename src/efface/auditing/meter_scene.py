@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from efface.data.splits import split as make_split
 from efface.errors import DataError, EffaceWarning
+from efface.hazmat.derive import Blake2b
 from efface.protect.template.bases import MEMORY, Shared
 from efface.types import Release, Samples, Template, TemplateScheme
 
@@ -21,10 +22,12 @@ _CALIBRATION = 700
 
 @dataclass(frozen=True)
 class MeterRules:
-    """``images`` are enrolled of each person, ``probes`` of the others tried, ``strangers`` tried
-    on each template; ``bases`` lattices are shared by all, 0 for one each."""
+    """``images`` are enrolled of each person, ``probes`` tries made of the others with ``tries``
+    pictures each, ``strangers`` tried on each template; ``bases`` lattices are shared by all, 0 for
+    one each."""
 
     images: int = 1
+    tries: int = 1
     probes: int = 5
     strangers: int = 20
     people: int | None = None
@@ -46,32 +49,35 @@ class MeterScene:
     truth: Matrix
     """The enrolled direction of each person."""
     own: tuple[NDArray[np.int64], ...]
-    """Rows of ``users`` that each person tries with."""
+    """(tries, pictures) rows of ``users`` that each person tries with."""
     foreign: NDArray[np.int64]
-    """(people, strangers) rows of other people."""
+    """(people, strangers, pictures) rows of other people."""
     left_out: int
     notes: tuple[str, ...]
+    kdf: Any = None
+    """The hash that was asked for: a slow one is priced and not run, for it decides nobody."""
 
     @classmethod
     def of(cls, users: Samples, population: Samples | None, scheme: Any, rules: MeterRules) -> Self:
-        users, population, left_out = _apart(users, population, rules.seed)
+        users, population, left_out = apart(users, population, rules.seed)
         scheme, notes = _shared(scheme, rules.bases)
+        scheme, kdf, slow = _fast(scheme)
         if getattr(scheme, "radius_", None) is None:
             scheme = scheme.fit(population)
         if rules.fmr is not None:
             known = _some(population, _CALIBRATION, rules.seed)
-            scheme = scheme.calibrate(known, rules.fmr, images=rules.images)
+            scheme = scheme.calibrate(known, rules.fmr, images=rules.images, tries=rules.tries)
         rng = np.random.default_rng([rules.seed, 1])
         chosen = _people(users, rules, rng)
         enrolled = [users.data[rows[: rules.images]].astype(np.float64) for rows in chosen]
         with warnings.catch_warnings():  # the report says what the scheme would say each time
             warnings.simplefilter("ignore", EffaceWarning)
             templates = tuple(scheme.enrol(x, rng) for x in enrolled)
-        own = tuple(rows[rules.images :][: rules.probes] for rows in chosen)
-        foreign = _strangers(chosen, rules.strangers, rng)
+        own = tuple(_own_tries(rows[rules.images :], rules) for rows in chosen)
+        foreign = _strangers(chosen, rules, rng)
         return cls(
             users, population, scheme, templates, np.stack([_direction(x) for x in enrolled]),
-            own, foreign, left_out, tuple(notes),
+            own, foreign, left_out, (*notes, *slow), kdf,
         )  # fmt: skip
 
     def release(self, leakage: str) -> Release:
@@ -89,7 +95,7 @@ class MeterScene:
         return hits[:, 0], np.array([len(rows) for rows in self.own]), hits[:, 1]
 
 
-def _apart(users: Samples, population: Samples | None, seed: int) -> tuple[Samples, Samples, int]:
+def apart(users: Samples, population: Samples | None, seed: int) -> tuple[Samples, Samples, int]:
     """Users and population without a person in common (P3); half of the people where no
     population is given."""
     if population is None:
@@ -133,25 +139,54 @@ def _shared(scheme: Any, bases: int) -> tuple[Any, list[str]]:
 
 def _people(users: Samples, rules: MeterRules, rng: np.random.Generator) -> list[NDArray[np.int64]]:
     """Rows of everybody with enough pictures, at most ``people`` of them, in random order."""
+    found = people_rows(users, rules.images + rules.tries, rules.people, rng)
+    if len(found) < 2:
+        raise DataError(
+            f"{users.dataset}: {len(found)} people have more than "
+            f"{rules.images + rules.tries - 1} pictures: the meter enrols some of a person and "
+            "tries with others, so it needs two people at least"
+        )
+    return found
+
+
+def people_rows(
+    users: Samples, least: int, people: int | None, rng: np.random.Generator
+) -> list[NDArray[np.int64]]:
+    """Rows of everybody with ``least`` pictures, in random order; at most ``people`` of them."""
     order = rng.permutation(len(users))
     owner = users.identity[order]
     groups = [order[owner == person] for person in users.people]
-    enough = [rows for rows in groups if len(rows) > rules.images]
-    if len(enough) < 2:
-        raise DataError(
-            f"{users.dataset}: {len(enough)} people have more than {rules.images} pictures: the "
-            "meter enrols some of a person and tries with others, so it needs two people at least"
-        )
-    chosen = rng.permutation(len(enough))[: rules.people]
+    enough = [rows for rows in groups if len(rows) >= least]
+    chosen = rng.permutation(len(enough))[:people]
     return [enough[i] for i in np.sort(chosen)]
 
 
+def _fast(scheme: Any) -> tuple[Any, Any, list[str]]:
+    """A copy with the fast hash: thousands of tries with a slow one take days and end alike."""
+    hardening = getattr(scheme, "hardening", None)
+    if hardening is None or isinstance(hardening.kdf, Blake2b):
+        return scheme, getattr(hardening, "kdf", None), []
+    made = copy.copy(scheme)
+    made.hardening = replace(hardening, kdf=Blake2b())
+    name = hardening.kdf.settings()["kdf"]
+    return (
+        made,
+        hardening.kdf,
+        [f"Tries and guesses were hashed with blake2b in place of {name}: a hash decides nobody."],
+    )
+
+
+def _own_tries(rows: NDArray[np.int64], rules: MeterRules) -> NDArray[np.int64]:
+    count = min(rules.probes, len(rows) // rules.tries)
+    return rows[: count * rules.tries].reshape(count, rules.tries)
+
+
 def _strangers(
-    chosen: list[NDArray[np.int64]], count: int, rng: np.random.Generator
+    chosen: list[NDArray[np.int64]], rules: MeterRules, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """A picture of each of ``count`` others for everybody; all others where there are fewer."""
-    people, tries = len(chosen), np.array([rows[-1] for rows in chosen])
-    count = min(count, people - 1)
+    """A try of each of so many others for everybody; all others where there are fewer."""
+    people, tries = len(chosen), np.stack([rows[-rules.tries :] for rows in chosen])
+    count = min(rules.strangers, people - 1)
     steps = np.stack([1 + rng.permutation(people - 1)[:count] for _ in range(people)])
     return np.asarray(tries[(np.arange(people)[:, None] + steps) % people])
 

@@ -111,10 +111,11 @@ def _threshold(table: PaperTable, scene: MeterScene, rules: MeterRules) -> Print
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     rng = np.random.default_rng([rules.seed, 3])
     own = [
-        np.linalg.norm(x[rows] - v, axis=1) <= meter.t
+        np.linalg.norm(x[rows.reshape(-1)] - v, axis=1) <= meter.t
         for rows, v in zip(scene.own, scene.truth, strict=True)
     ]
-    foreign = np.linalg.norm(x[scene.foreign] - scene.truth[:, None], axis=2) <= meter.t
+    others = x[scene.foreign[:, :, -1]]
+    foreign = np.linalg.norm(others - scene.truth[:, None], axis=2) <= meter.t
     hits, tried = np.array([h.sum() for h in own]), np.array([len(h) for h in own])
     tpr = share(hits, tried, rng, rules.bootstrap)
     fpr = share(foreign.sum(axis=1), np.full(len(foreign), foreign.shape[1]), rng, rules.bootstrap)

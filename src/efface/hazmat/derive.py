@@ -89,6 +89,11 @@ def same(one: bytes, other: bytes) -> bool:
     return hmac.compare_digest(one, other)
 
 
+def owner_digest(owner: bytes) -> bytes:
+    """What stands in a template for whose it is; no secret."""
+    return hashlib.blake2b(owner, digest_size=KEY_BYTES, person=b"efface-owner").digest()
+
+
 # --- a pepper: a secret of the service, kept apart from what is stored -----------------------
 
 

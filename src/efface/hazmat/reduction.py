@@ -125,8 +125,15 @@ def nearest_point(basis: Basis, targets: Ints) -> Ints:
     long for a wrong one: who holds a sketch needs no hash to tell them apart."""
     found = np.empty_like(targets)
     for rows, steps in _steps(basis, targets):
-        found[rows] = steps @ basis.rows
+        found[rows] = _combined(steps, basis.rows)
     return found
+
+
+def _combined(steps: Ints, rows: Ints) -> Ints:
+    """steps @ rows; in float64, thirty times as fast, where every sum on the way is exact there."""
+    if not steps.size or float(np.abs(steps).max()) * np.abs(rows).max() * len(rows) < 2.0**53:
+        return np.asarray(steps.astype(np.float64) @ rows.astype(np.float64), np.int64)
+    return np.asarray(steps @ rows)
 
 
 def _steps(basis: Basis, targets: Ints) -> Iterator[tuple[slice, Ints]]:

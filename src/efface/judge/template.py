@@ -13,6 +13,7 @@ from efface.errors import DataError, TemplateError
 from efface.measure import intervals
 from efface.registry import register
 from efface.results import Card, Estimate
+from efface.tries import tries_of
 from efface.types import Claim, Template, TemplateScheme
 
 Matrix = NDArray[np.float64]
@@ -72,7 +73,7 @@ class TemplateJudge:
 
 def _passes(scheme: TemplateScheme, template: Template, vector: Matrix) -> bool:
     try:
-        return bool(scheme.verify(template, vector))
+        return bool(scheme.verify(template, tries_of(scheme, vector[None])[0]))
     except TemplateError:
         return False
 

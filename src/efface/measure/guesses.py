@@ -30,6 +30,20 @@ def guesses(fmr: float, success: float) -> float:
     return float(math.ceil(math.log1p(-success) / math.log1p(-fmr) - 1e-9))
 
 
+def guesses_for_half(tried: NDArray[np.int64], made: int, stranger: float) -> tuple[float, bool]:
+    """Guesses that open half of the templates, and whether that many were seen to.
+
+    ``tried`` is as for :func:`guesses_seen`, of ``made`` guesses on each; a search that ended too
+    early goes on at the rate that it had. ``stranger`` is the rate of strangers, who can be had
+    without end.
+    """
+    by_rate = guesses(stranger, 0.5)
+    seen = guesses_seen(tried, 0.5)
+    if seen is not None:
+        return (float(seen), True) if seen <= by_rate else (by_rate, False)
+    return min(guesses(float((tried > 0).mean()) / made, 0.5), by_rate), False
+
+
 def guesses_seen(tried: NDArray[np.int64], success: float) -> int | None:
     """The guess by which a share ``success`` of the templates was open; None if never.
 

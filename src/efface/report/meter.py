@@ -10,9 +10,17 @@ import msgspec
 from markupsafe import Markup
 
 from efface.errors import ArtefactError, DataError
-from efface.readings import SCHEMA, AttackReading, Reading, TheoremReading
+from efface.readings import (
+    SCHEMA,
+    AttackReading,
+    GuessArm,
+    GuessCurve,
+    Reading,
+    TheoremReading,
+)
 from efface.report import write_all
 from efface.report.charts.distances import distances
+from efface.report.charts.guess_cost import guess_cost
 from efface.report.html import environment
 from efface.report.words import percent
 from efface.results import Estimate
@@ -72,6 +80,7 @@ def to_html(reading: Reading) -> str:
             icon=icon,
             worst=_worst(reading),
             chart=Markup(distances(reading.distances, "distances")),
+            cost=None if reading.curve is None else Markup(guess_cost(reading.curve, "cost")),
             digest=hashlib.sha256(data).hexdigest(),
             numbers=[(a, _setting(a)) for a in reading.attacks],
             percent=percent,
@@ -115,6 +124,9 @@ def to_text(reading: Reading) -> str:
     )
     if reading.theorem is not None:
         lines.append(_promise(reading.theorem))
+    lines += [f"{n.attack}, {n.leakage} leakage: not run: {n.why}" for n in reading.not_run]
+    if reading.curve is not None:
+        lines += ["", *_curve(reading.curve)]
     return "\n".join([*lines, *reading.notes])
 
 
@@ -128,6 +140,30 @@ def _cells(attack: AttackReading) -> list[str]:
         attack.attack, attack.leakage, f"{attack.distance_mean:.3f}", _between(attack.near),
         _between(attack.accepted), opened, percent(attack.exact.value), by,
     ]  # fmt: skip
+
+
+def _curve(curve: GuessCurve) -> list[str]:
+    """The best point of each way, and the statement."""
+    heads = ["way", "TPR", "strangers", "mean opens", "bits", "guesses for 50 %"]
+    rows = [[a.name, *_best(a)] for a in curve.arms]
+    wanted = f"Best at a TPR of {percent(curve.target)} or more, {curve.people} people:"
+    return [wanted, *_grid([heads, *rows]), *curve.sentences, *curve.notes]
+
+
+def _best(arm: GuessArm) -> list[str]:
+    if arm.best is None:
+        return ["-"] * 5
+    p = arm.best.point
+    shown = f"more than {p.bits_low:.1f}" if p.bits is None else f"{p.bits:.1f}"
+    return [
+        _between(p.tpr), _between(p.fpr), _between(p.first),
+        f"{shown} [{p.bits_low:.1f}, {_open(p.bits_high)}]",
+        _guesses(p.guesses_50, p.guesses_50_low),
+    ]  # fmt: skip
+
+
+def _open(value: float | None) -> str:
+    return "no end" if value is None else f"{value:.1f}"
 
 
 def _between(rate: Estimate) -> str:

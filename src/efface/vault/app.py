@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -13,6 +14,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException
 
 from efface._version import __version__
+from efface.errors import VaultError
 from efface.serve.app import not_found
 from efface.serve.desk import Desk
 from efface.serve.gate import Budget, Gate
@@ -26,6 +28,8 @@ from efface.vault.service import Vault
 
 MAX_BODY = 4 << 20
 """A body holds a few vectors of one person."""
+TIDY_EVERY = 3600.0
+"""Seconds between two rounds of forgetting."""
 _COMMON = (400, 415, 422, 503)
 
 
@@ -59,9 +63,20 @@ async def _running(routes: Routes) -> AsyncIterator[None]:
     # A thread per request: BLAS threads on top of them would only fight for the same cores.
     with one_blas_thread():
         routes.vault.tidy()
+        tidying = asyncio.create_task(_tidied(routes))
         yield
+        tidying.cancel()
         routes.desk.threads.shutdown(wait=True, cancel_futures=True)
         routes.vault.store.close()
+
+
+async def _tidied(routes: Routes) -> None:
+    """Now and then, as long as the service runs; a database that is away is asked again later."""
+    loop = asyncio.get_running_loop()
+    while True:
+        await asyncio.sleep(TIDY_EVERY)
+        with suppress(VaultError):  # the store has logged it
+            await loop.run_in_executor(routes.desk.threads, routes.vault.tidy)
 
 
 def _add_people(app: FastAPI, routes: Routes) -> None:

@@ -16,13 +16,17 @@ from scipy.stats import beta
 from efface.errors import DataError, EffaceError, EffaceWarning, PlanError
 from efface.protect.template import restore, unpack
 from efface.protect.template.base import TemplateShell
+from efface.readings import Leakage
 from efface.registry import cards, make, nearest
 from efface.results import Estimate, Threat
+from efface.tries import tries_of
 from efface.types import Attack, Release, Samples, Template
+from efface.vault.configurations import Configuration
 from efface.vault.dump import ConfigurationRow, Dump, PersonRow
-from efface.vault.peppers import choose, tag
+from efface.vault.seals import taken
 
 _LEVEL = 0.95
+LEAKAGES: tuple[Leakage, ...] = ("full", "partial")
 
 
 @dataclass(frozen=True)
@@ -32,9 +36,12 @@ class Loot:
     number: int
     scheme: TemplateShell
     templates: tuple[Template, ...]
+    owners: tuple[bytes, ...]
+    """Whom each template is bound to; a thief reads the names beside them."""
 
-    def release(self) -> Release:
-        return Release.stored(self.templates, self.scheme)
+    def release(self, leakage: Leakage) -> Release:
+        found = self.templates if leakage == "full" else [t.partial() for t in self.templates]
+        return Release.stored(found, self.scheme)
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,7 @@ class Finding:
     """How many people's templates accept what an attack recovered; or why it could not run."""
 
     attack: str
+    leakage: Leakage
     configuration: int
     scheme: str
     accepted: Estimate
@@ -53,11 +61,13 @@ def loot(dump: Dump, peppers: Sequence[bytes] = ()) -> list[Loot]:
     people = dump.of(PersonRow)
     found = []
     for row in dump.of(ConfigurationRow):
-        known = row.pepper in {tag(pepper) for pepper in peppers}
-        scheme = restore(row.scheme, pepper=choose(peppers, row.pepper) if known else None)
-        mine = tuple(unpack(p.template) for p in people if p.configuration == row.number)
+        scheme = restore(row.scheme, pepper=taken(row.pepper, peppers))
+        mine = [p for p in people if p.configuration == row.number]
+        whose = Configuration(row.number, scheme, unpack(row.decoy))
         if mine:
-            found.append(Loot(row.number, scheme, mine))
+            templates = tuple(unpack(p.template) for p in mine)
+            owners = tuple(whose.owner(p.user) for p in mine)
+            found.append(Loot(row.number, scheme, templates, owners))
     return found
 
 
@@ -71,17 +81,21 @@ def template_attacks(names: Sequence[str] = ()) -> dict[str, Attack]:
 
 
 def drill(
-    taken: Sequence[Loot],
+    stolen: Sequence[Loot],
     attacks: Mapping[str, Attack],
     shadow: Samples,
     rng: np.random.Generator,
 ) -> list[Finding]:
-    """Every attack on every configuration. ``shadow`` are other people, whom the thief knows."""
+    """Every attack on every configuration, with all that is stored and with the records alone.
+
+    ``shadow`` are other people, whom the thief knows.
+    """
     return [
-        _finding(name, attack, part, shadow, rng)
-        for part in taken
+        _finding((name, attack), kind, part, shadow, rng)
+        for part in stolen
         for name, attack in attacks.items()
         if _is_for(attack, part.scheme.card.name)
+        for kind in LEAKAGES
     ]
 
 
@@ -92,14 +106,18 @@ def _is_for(attack: Attack, scheme: str) -> bool:
 
 
 def _finding(
-    name: str, attack: Attack, part: Loot, shadow: Samples, rng: np.random.Generator
+    named: tuple[str, Attack], kind: Leakage, part: Loot, shadow: Samples, rng: np.random.Generator
 ) -> Finding:
-    where = (name, part.number, part.scheme.card.name)
+    name, attack = named
+    where = (name, kind, part.number, part.scheme.card.name)
+    needs = str(getattr(attack, "without_helper", "")) if kind == "partial" else ""
+    if needs:
+        return Finding(*where, Estimate(None), needs)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", EffaceWarning)  # that the scheme is broken is the point
             fitted = attack.fit(shadow, Threat("naive"), rng)
-            vectors = fitted.run(part.release()).vectors
+            vectors = fitted.run(part.release(kind)).vectors
             hits = _hits(part, vectors)
     except EffaceError as error:
         return Finding(*where, Estimate(None), str(error))
@@ -111,14 +129,14 @@ def _hits(part: Loot, vectors: np.ndarray) -> int:
         raise DataError(
             f"the attack recovered {len(vectors)} vectors of {len(part.templates)} templates"
         )
-    pairs = zip(part.templates, vectors, strict=True)
-    return sum(_let_in(part.scheme, template, vector) for template, vector in pairs)
+    rows = zip(part.templates, vectors, part.owners, strict=True)
+    return sum(_let_in(part.scheme, *row) for row in rows)
 
 
-def _let_in(scheme: TemplateShell, template: Template, vector: np.ndarray) -> bool:
+def _let_in(scheme: TemplateShell, template: Template, vector: np.ndarray, owner: bytes) -> bool:
     """At the door, where a vector has to be one; an attack without a result gives zeros or NaN."""
     try:
-        return scheme.verify(template, vector)
+        return scheme.verify(template, tries_of(scheme, vector[None])[0], owner)
     except EffaceError:
         return False
 

@@ -55,10 +55,18 @@ def choose(peppers: Sequence[bytes], wanted: str) -> bytes | None:
     """The pepper of this tag, None where none is wanted."""
     if not wanted:
         return None
-    for pepper in peppers:
-        if tag(pepper) == wanted:
-            return pepper
-    raise VaultError(
+    found = find(peppers, wanted)
+    if found is None:
+        raise missing()
+    return found
+
+
+def find(peppers: Sequence[bytes], wanted: str) -> bytes | None:
+    return next((pepper for pepper in peppers if tag(pepper) == wanted), None)
+
+
+def missing() -> VaultError:
+    return VaultError(
         "the pepper of this vault is not given, or is another one: give its file with --pepper or "
         f"set {ENVIRONMENT}"
     )

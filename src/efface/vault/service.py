@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from efface.errors import (
     AttemptsError,
@@ -33,7 +33,8 @@ from efface.types import Template
 from efface.vault import tables
 from efface.vault.attempts import Rules, Subject, charge, forget, give_back
 from efface.vault.configurations import Configuration, Configurations
-from efface.vault.store import Store, record
+from efface.vault.retention import KEEP, check, prune
+from efface.vault.store import Store, newest, record
 
 _log = logging.getLogger("efface.vault")
 
@@ -54,15 +55,20 @@ class Vault:
     store: Store
     configurations: Configurations
     rules: Rules = field(default_factory=Rules)
+    keep: float = KEEP
+    """Seconds that a line of the audit log is kept; 0 for ever."""
     clock: Callable[[], float] = time.time
     rng: Callable[[], np.random.Generator] = np.random.default_rng
+
+    def __post_init__(self) -> None:
+        check(self.keep)
 
     # --- people -----------------------------------------------------------------------------
 
     def enrol(self, user: str, vectors: ArrayLike, source: str = "") -> None:
         """Store a template of a person. Of two at once, one is told EnrolledError."""
         name, current = checked_name(user, "user"), self.configurations.current()
-        made = self._enrolled(current, _vectors(vectors, current.scheme, "enrolment"))
+        made = self._enrolled(current, name, _vectors(vectors, current.scheme, "enrolment"))
         now = self.clock()
         row = {"user": name, "configuration": current.number, "template": pack(made),
                "enrolled": now}  # fmt: skip
@@ -102,15 +108,28 @@ class Vault:
         self.note("configure", "done")
         return made
 
+    def waiting(self) -> int:
+        """How many people have a template of an older configuration."""
+        table = tables.people
+        with self.store.begin() as connection:
+            older = table.c.configuration != newest(connection)
+            return int(connection.execute(select(func.count()).where(older)).scalar() or 0)
+
     def note(self, event: str, outcome: str) -> None:
         """Something to remember that concerns nobody in particular."""
         with self.store.begin() as connection:
             record(connection, self.clock(), event, outcome)
 
     def tidy(self) -> int:
-        """Forget failures that are too old to count."""
+        """Forget failures that are too old to count, how many; and what ``prune`` removes."""
         with self.store.begin() as connection:
-            return forget(connection, self.clock(), self.rules)
+            forgotten = forget(connection, self.clock(), self.rules)
+        self.prune()
+        return forgotten
+
+    def prune(self) -> int:
+        """Remove lines of the log that are older than it is kept; how many."""
+        return prune(self.store, self.clock(), self.keep)
 
     # --- one try ----------------------------------------------------------------------------
 
@@ -119,13 +138,14 @@ class Vault:
         vectors = _vectors(probe, self.configurations.latest().scheme, "probe")
         subjects = self._subjects(name, source)
         held = self._admitted(event, name, source, subjects)
-        accepted = self._matches(held, vectors)
+        outcome = self._outcome(held, name, vectors)
+        accepted = outcome == "accepted"
         fresh: Template | None = None
         if accepted and (renew or held.configuration != held.current):
-            fresh = self._renewed(held, vectors, required=renew)
+            fresh = self._renewed(held, name, vectors, required=renew)
         with self.store.begin() as connection:
             now, known = self.clock(), name if held.template else ""
-            record(connection, now, event, "accepted" if accepted else "refused", known, source)
+            record(connection, now, event, outcome, known, source)
             if accepted:
                 give_back(connection, now, subjects)
             if fresh is not None:
@@ -150,30 +170,38 @@ class Vault:
             raise AttemptsError(seconds)
         return held
 
-    def _matches(self, held: Held, vectors: Matrix) -> bool:
-        """A template that cannot be read, or is nobody's, costs a try against the decoy."""
+    def _outcome(self, held: Held, name: str, vectors: Matrix) -> str:
+        """``accepted``, or for the log why not. A template that cannot be read, was changed, or is
+        another's or nobody's, costs a try against the decoy."""
+        why = "refused"
         try:
             if held.template:
-                scheme = self.configurations.get(held.configuration).scheme
-                return scheme.verify(unpack(held.template), vectors)
+                found = self.configurations.get(held.configuration)
+                template, owner = unpack(held.template), found.owner(name)
+                if found.scheme.intact(template, owner):
+                    return "accepted" if found.scheme.verify(template, vectors, owner) else why
+                why = "changed"
         except EffaceError as error:  # of an older pepper that is missing, too
             _log.error("a template cannot be tried: %s", type(error).__name__)
+            why = "unreadable"
         current = self.configurations.get(held.current)
-        current.scheme.verify(current.decoy, vectors)
-        return False
+        current.scheme.verify(current.decoy, vectors, current.nobody)
+        return why
 
-    def _renewed(self, held: Held, vectors: Matrix, *, required: bool) -> Template | None:
+    def _renewed(
+        self, held: Held, name: str, vectors: Matrix, *, required: bool
+    ) -> Template | None:
         """A template under the newest configuration; a migration can wait, a rotation cannot."""
         try:
-            return self._enrolled(self.configurations.get(held.current), vectors)
+            return self._enrolled(self.configurations.get(held.current), name, vectors)
         except EffaceError:
             if required:
                 raise
             return None
 
-    def _enrolled(self, configuration: Configuration, vectors: Matrix) -> Template:
+    def _enrolled(self, found: Configuration, name: str, vectors: Matrix) -> Template:
         try:
-            return configuration.scheme.enrol(vectors, self.rng())
+            return found.scheme.enrol(vectors, self.rng(), found.owner(name))
         except TemplateError:  # no basis is ready, or the pepper is elsewhere
             raise UnavailableError(
                 "no template can be made now: no prepared basis is ready; try again in some seconds"
@@ -212,9 +240,8 @@ def _vectors(x: ArrayLike, scheme: TemplateShell, place: str) -> Matrix:
     """Refused before anything is looked up, so that a refusal tells nothing of who is enrolled."""
     found = pictures(x, scheme.dim_, place)
     average(found, place)
-    hardening = scheme.hardening
-    if place == "probe" and hardening.probes == "vote" and hardening.votes > len(found):
-        raise DataError(f"probe: {len(found)} pictures cannot give {hardening.votes} votes")
+    if place == "probe":
+        scheme.hardening.check_pictures(len(found), place)
     return found
 
 

@@ -112,6 +112,18 @@ def test_a_scheme_that_accepts_far_is_broken_by_the_mean(lattice: Reading) -> No
     assert middle["mean"] < middle["impostor"]
 
 
+def test_what_has_nothing_to_start_from_is_said_in_text_and_page(lattice: Reading) -> None:
+    """Every attack at both leakages is read, or is in the list with its reason."""
+    read = {(a.attack, a.leakage) for a in lattice.attacks}
+    idle = {(n.attack, n.leakage): n.why for n in lattice.not_run}
+    names = {"pipe", "centre-query", "dictionary", "dictionary (model)"}
+    assert {(n, k) for n in names for k in ("full", "partial")} <= read | set(idle)
+    assert ("centre-query", "partial") in read
+    assert "nothing to start from" in idle["dictionary", "partial"]
+    assert "dictionary, partial leakage: not run" in to_text(lattice)
+    assert "nothing to start from" in to_html(lattice)
+
+
 def test_the_sketch_of_facial_fe_is_the_person(people: Samples) -> None:
     found = efface.meter(people, FacialFE(scale=0.5), attacks=["pipe"], t=0.5, **QUICK)
     full, partial = found.attacks

@@ -130,3 +130,13 @@ def test_reducing_again_gives_the_same_basis(basis: Basis) -> None:
     again = reduced(Lattice(SHAPE, b"s" * 32))
     assert again.digest == basis.digest
     assert reduced(Lattice(SHAPE, b"t" * 32)).digest != basis.digest
+
+
+def test_points_of_large_steps_are_exact_too(basis: Basis) -> None:
+    """Where float64 would round, integers are multiplied: both give points of the lattice."""
+    rng = np.random.default_rng(5)
+    for size in (10**3, 10**14):
+        targets = rng.integers(-size, size, (4, SHAPE.m))
+        points = nearest_point(basis, targets)
+        assert basis.lattice.contains(points).all()
+        assert np.array_equal(nearest_plane(basis, targets), basis.lattice.secrets(points))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -77,7 +79,8 @@ def test_a_leak_is_attacked(here: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert efface("leak", "loot", "--population", "others.npz", "--attack", "pipe") == 0
     said = capsys.readouterr().out
     assert "loot: 2 people, as a thief would have them" in said
-    assert "pipe on mrp (configuration 1): let in for 100.0% of 2 people" in said
+    assert "pipe on mrp (configuration 1, full leakage): let in for 100.0% of 2 people" in said
+    assert "pipe on mrp (configuration 1, partial leakage): let in for 0.0% of 2 people" in said
     rows = [json.loads(line) for line in (here / "loot").read_text().splitlines()]
     assert rows[0]["format"] == "efface.vault/1"
     assert [row["user"] for row in rows if row.get("row") == "person"] == ["ann", "bob"]
@@ -145,3 +148,76 @@ def test_it_serves_logs_nothing_and_ends_at_once(here: Path) -> None:
     assert "warning: l2fe-hash: broken" in err
     assert TOKEN not in out + err + line
     assert [trace for trace in traces(face(0)) if trace in (out + err + line).encode()] == []
+
+
+# --- how hard -------------------------------------------------------------------------------
+
+
+def test_votes_ask_for_so_many_pictures_and_no_more(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    voted = ["--votes", "2", "--tries", "3", "--images", "1"]
+    assert efface("init", "people.npz", *MRP, *voted) == 0
+    assert "2 of 3 votes" in capsys.readouterr().out
+    np.save("four.npy", np.stack([face(0, i) for i in (1, 2, 3, 1)]))
+    np.save("mixed.npy", np.stack([face(0, 1), face(9), face(8)]))
+    assert efface("enrol", "ann", "00.npy") == 0
+    assert efface("verify", "ann", "both.npy") == 0
+    assert efface("verify", "ann", "mixed.npy") == 1, "one vote of three"
+    assert efface("verify", "ann", "01.npy") == 2
+    assert "cannot give 2 votes" in capsys.readouterr().err
+    assert efface("verify", "ann", "four.npy") == 2
+    assert "has 3 at most" in capsys.readouterr().err
+    assert efface("init", "people.npz", *MRP, "--votes", "2", "--db", "other.db") == 2
+
+
+def test_the_preset_hardens_and_what_is_given_wins(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    size = [w for w in L2FE if w != "scale=0.3"][:-1]
+    hard = ["--hardened", "--images", "2", "--fmr", "0.01", "--memory", "64", "--passes", "1"]
+    assert efface("init", "people.npz", *size, *hard, "--ready", "1", "--pepper", "p") == 0
+    said = capsys.readouterr().out
+    assert "argon2id, a pepper" in said
+    assert "the radius is for 2 pictures enrolled and 2 in a try" in said
+    assert efface("enrol", "ann", "both.npy", "--pepper", "p") == 0
+    assert efface("verify", "ann", "both.npy", "--pepper", "p") == 0
+    assert efface("verify", "ann", "10.npy", "--pepper", "p") == 1
+    assert efface("backup", "all") == 0
+    row = json.loads((here / "all").read_text().splitlines()[1])
+    settings = json.loads(base64.b64decode(row["scheme"]))["settings"]
+    assert settings["kdf"] == "argon2id"
+    assert settings["kdf_memory_kib"] == 64
+    assert settings["bind"] is True
+    assert settings["owner"] is True
+    assert efface("init", "people.npz", *MRP, "--hardened", "--fmr", "0.1", "--db", "o.db") == 2
+    assert "a pepper can" in capsys.readouterr().err
+    assert efface("rotate", "--hardened", "--pepper", "p") == 2, "a radius is fitted to people"
+
+
+def test_a_vault_gets_its_first_pepper(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert efface("init", "people.npz", *MRP) == 0
+    assert efface("enrol", "ann", "00.npy") == 0
+    (here / "other").write_text("ab" * 32)
+    assert efface("verify", "ann", "01.npy", "--pepper", "other") == 2
+    assert "rotate --new-pepper" in capsys.readouterr().err
+    assert efface("rotate", "--new-pepper", "--pepper", "first") == 0
+    assert "still to move, each at the next login: 1" in capsys.readouterr().out
+    assert efface("verify", "ann", "01.npy") == 2, "without its pepper"
+    assert efface("verify", "ann", "01.npy", "--pepper", "first") == 0
+    assert efface("rotate", "--pepper", "first") == 0
+    assert "still to move, each at the next login: 1" in capsys.readouterr().out
+    assert efface("verify", "ann", "01.npy", "--pepper", "first") == 0
+
+
+def test_old_lines_of_the_log_are_pruned(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert efface("init", "people.npz", *MRP) == 0
+    capsys.readouterr()
+    assert efface("prune") == 0
+    assert capsys.readouterr().out == "0 lines removed\n"
+    with sqlite3.connect("v.db") as connection:
+        connection.execute("UPDATE vault_audit SET at = at - 400 * 86400")
+        connection.execute("INSERT INTO vault_audit VALUES (9, strftime('%s'), 'x', 'y', '', '')")
+    assert efface("prune", "--audit-days", "0") == 0
+    assert efface("prune") == 0
+    assert capsys.readouterr().out == "0 lines removed\n1 lines removed\n"

@@ -150,9 +150,10 @@ def test_the_decoy_itself_lets_nobody_in(address: str) -> None:
     with closing(made(address)) as vault:
         current = vault.configurations.current()
         vault.configurations._known[1] = replace(
-            current, decoy=current.scheme.enrol(face(3), np.random.default_rng(0))
+            current, decoy=current.scheme.enrol(face(3), np.random.default_rng(0), current.nobody)
         )
-        assert current.scheme.verify(vault.configurations.get(1).decoy, face(3))
+        decoy = vault.configurations.get(1).decoy
+        assert current.scheme.verify(decoy, face(3), current.nobody)
         assert vault.verify("nobody", face(3)) is False
 
 

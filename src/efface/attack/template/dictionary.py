@@ -45,6 +45,10 @@ class Dictionary:
     list_: NDArray[np.float64] | None = field(default=None, repr=False)
 
     schemes: ClassVar[tuple[str, ...]] = ()
+    without_helper: ClassVar[str] = (
+        "a guess can be told right from wrong only with the helper: "
+        "without it there is nothing to start from"
+    )
 
     def check(self) -> None:
         if self.source not in ("public", "model"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -53,6 +53,9 @@ class LatticeReduction:
     population_: Population | None = field(default=None, repr=False)
 
     schemes: ClassVar[tuple[str, ...]] = ("l2fe-hash",)
+    without_helper: ClassVar[str] = (
+        "the lattice is in the helper: without it there is nothing to start from"
+    )
 
     def check(self) -> None:
         if type(self.block) is not int or self.block < 2:
@@ -123,3 +126,12 @@ def _parameters(bkz: Any, block: int) -> Any:
         return bkz.Param(block, strategies=bkz.DEFAULT_STRATEGY, flags=bkz.AUTO_ABORT)
     except RuntimeError:  # the file of strategies is not where the library was built to look
         return bkz.Param(block, flags=bkz.AUTO_ABORT)
+
+
+def stronger(bases: Any, block: int) -> Callable[[Lattice], Basis]:
+    """A reduction that begins with the service's basis and ends with BKZ."""
+
+    def reduce(lattice: Lattice) -> Basis:
+        return bkz(bases.known(lattice, b""), block)
+
+    return reduce

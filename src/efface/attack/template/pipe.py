@@ -66,7 +66,7 @@ class Pipe:
         if not release.templates:
             return Claim(np.empty((0, len(people.mean))), "embeddings")
         first = release.templates[0]
-        if "seal" in first.helper:  # covered by a pepper: noise to whoever does not have it
+        if scheme.settings().get("pepper"):  # all is covered: noise to whoever does not have it
             return _everybody(people, release)
         if whole(first) and first.scheme != "l2fe-hash":
             found = [_surrogate(t, scheme.settings(), people) for t in release.templates]
@@ -83,7 +83,8 @@ class Pipe:
         rng, rows = np.random.default_rng(self.seed_), people.rows[:_SHADOWS]
         if like.scheme == "l2fe-hash":
             return _lattice_shadows(like, scheme, rows, rng)
-        found = [_visible(scheme.enrol(row, rng).partial()) for row in rows]
+        whose = {"owner": b"a shadow"} if scheme.settings().get("owner") else {}
+        found = [_visible(scheme.enrol(row, rng, **whose).partial()) for row in rows]
         return np.array(found)
 
 

@@ -38,6 +38,10 @@ class Preimage:
     population_: Population | None = field(default=None, repr=False)
 
     schemes: ClassVar[tuple[str, ...]] = ("mrp", "biohash")
+    without_helper: ClassVar[str] = (
+        "the stored numbers can be solved for only with the seed in the helper: "
+        "without it there is nothing to start from"
+    )
 
     def fit(self, shadow: Samples, threat: Threat, rng: np.random.Generator) -> Self:
         self.population_ = Population.of(shadow)

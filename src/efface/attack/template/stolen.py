@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 
 from efface.attack.template.population import Completion, Population, unit
 from efface.errors import TemplateError
+from efface.hazmat import e8
 from efface.hazmat.expand import SEED_BYTES, gaussians
 from efface.hazmat.lattice import Lattice, Shape
 from efface.hazmat.reduction import Basis, nearest_point
 from efface.hazmat.sketch import e8_recover
 from efface.results import Scalar
+from efface.tries import tries_of
 from efface.types import Template, TemplateScheme
 
 Matrix = NDArray[np.float64]
@@ -30,11 +32,12 @@ EXTRACTORS = ("facial-fe", "l2fe-hash")
 
 def accepted(scheme: TemplateScheme, template: Template, guesses: Matrix) -> Bools:
     """Which guesses reproduce the record; none where the helper or a pepper is missing."""
+    rows = guesses if template.scheme in EXTRACTORS else unit(guesses)
     try:
-        if template.scheme in EXTRACTORS:
-            found: Bools = scheme.guess(template, guesses)  # type: ignore[attr-defined]
+        if hasattr(scheme, "guess"):
+            found: Bools = scheme.guess(template, rows)
             return found
-        return scheme.verify_many(template, unit(guesses))
+        return scheme.verify_many(template, tries_of(scheme, rows))
     except TemplateError:
         return np.zeros(len(guesses), bool)
 
@@ -140,3 +143,23 @@ def real(settings: dict[str, Scalar], name: str) -> float:
     if not isinstance(value, int | float):
         raise TemplateError(f"the scheme's settings lack {name!r}: fit it first")
     return float(value)
+
+
+# --- right or wrong without a hash ----------------------------------------------------------
+
+
+def leftover(scheme: TemplateScheme, template: Template, guesses: Matrix) -> Matrix:
+    """How far each guess's target is from the point it decodes to: short where it is right.
+
+    So a thief ranks guesses by it, and hashes the shortest alone, whatever a hash costs.
+    """
+    if template.scheme == "l2fe-hash":
+        quantised = scheme.quantised(guesses)  # type: ignore[attr-defined]
+        target = template.helper["sketch"].astype(np.int64) - quantised
+        left = target - nearest_point(stored_basis(scheme, template), target)
+    else:
+        sketch = template.helper["sketch"].astype(np.float64)
+        target = np.zeros((len(guesses), len(sketch)))
+        target[:, : guesses.shape[1]] = real(scheme.settings(), "scale") * guesses
+        left = target + sketch - e8.decode(target + sketch)
+    return np.asarray(np.linalg.norm(left, axis=1))

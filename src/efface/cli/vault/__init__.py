@@ -14,6 +14,6 @@ def vault() -> None:
 
 for command in (
     setup.init, meter.meter, people.enrol, people.verify, people.revoke, setup.rotate, keep.leak,
-    serving.serve, keep.backup, keep.restore,
+    serving.serve, keep.prune, keep.backup, keep.restore,
 ):  # fmt: skip
     vault.add_command(command)

@@ -1,4 +1,5 @@
-"""``efface vault backup``, ``restore`` and ``leak``: everything that a vault holds, as a file."""
+"""``efface vault backup``, ``restore`` and ``leak``: everything that a vault holds, as a file; and
+``prune``, for what it need not hold."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from efface.cli import options
-from efface.cli.vault.opening import database_option, opened
+from efface.cli.vault.opening import audit_option, database_option, opened
 
 if TYPE_CHECKING:
     from efface.vault.drill import Finding
@@ -41,6 +42,24 @@ def restore(file: str, db: str) -> int:
         dumps.restore(vault.store, dump)
         vault.note("restore", "done")
         click.echo(f"{vault.store.place}: {len(dump.of(dumps.PersonRow))} people restored")
+    return 0
+
+
+@click.command()
+@database_option
+@audit_option
+def prune(db: str, audit_days: float) -> int:
+    """Remove lines of the audit log that are older, and failures too old to count.
+
+    The service does the same every hour.
+    """
+    from efface.vault.retention import DAY
+
+    with opened(db, None, "") as vault:
+        vault.keep = audit_days * DAY
+        removed = vault.prune()
+        vault.tidy()
+        click.echo(f"{removed} lines removed")
     return 0
 
 
@@ -92,12 +111,14 @@ def _drilled(dump: Dump, population: str, names: Sequence[str], seed: int, peppe
 
     attacks = template_attacks(names)
     shadow = options.read(population, typed["identity"], typed["embedding"], typed["labels"])
-    taken = loot(dump, read_peppers(pepper))
-    return drill(taken, attacks, shadow, np.random.default_rng(seed))
+    return drill(loot(dump, read_peppers(pepper)), attacks, shadow, np.random.default_rng(seed))
 
 
 def _line(finding: Finding) -> str:
-    where = f"{finding.attack} on {finding.scheme} (configuration {finding.configuration})"
+    where = (
+        f"{finding.attack} on {finding.scheme} (configuration {finding.configuration}, "
+        f"{finding.leakage} leakage)"
+    )
     found = finding.accepted
     if found.value is None or found.low is None or found.high is None:
         return f"{where}: did not run: {finding.note}"

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from efface.cli import options
-from efface.cli.vault.setup import SCHEMES
-from efface.errors import PlanError
+from efface.cli.vault.hardness import hardening, parameters, radius_options, settled
 
 CODES = {"broken": 1, "guessable": 1, "holds": 0}
 
@@ -23,25 +21,7 @@ CODES = {"broken": 1, "guessable": 1, "holds": 0}
     type=click.Path(),
     help="Embeddings of other people: the attacker has them. Without, half of EMB.",
 )
-@click.option(
-    "--scheme",
-    type=click.Choice(SCHEMES),
-    default="l2fe-hash",
-    show_default=True,
-    help="How templates are made.",
-)
-@click.option(
-    "--param",
-    "params",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="Parameter of the scheme; may be repeated.",
-)
-@click.option(
-    "--fmr",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    help="Choose the radius that accepts people of the population at this rate.",
-)
+@radius_options
 @click.option("--attack", "attacks", multiple=True, help="Only this attack; repeat.")
 @click.option(
     "--images",
@@ -57,6 +37,21 @@ CODES = {"broken": 1, "guessable": 1, "holds": 0}
     default=200,
     show_default=True,
     help="Guesses of a dictionary on each template.",
+)
+@click.option(
+    "--curve",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Also TPR against the cost of guessing, hardened with N pictures.",
+)
+@click.option(
+    "--bkz", type=click.IntRange(2), metavar="BLOCK", help="The thief of --curve reduces so far."
+)
+@click.option(
+    "--core-hour",
+    type=click.FloatRange(0),
+    metavar="PRICE",
+    help="Assumed price of a core-hour, for --curve.",
 )
 @click.option(
     "--bases",
@@ -75,6 +70,7 @@ def meter(emb: str, population: str | None, **typed: Any) -> int:
     The verdict is broken, guessable in N tries, or holds against what was tried. The exit code is 1
     for the first two.
     """
+    from efface.auditing.curve_rules import CurveRules
     from efface.auditing.meter import meter as read_meter
     from efface.registry import make
 
@@ -82,11 +78,18 @@ def meter(emb: str, population: str | None, **typed: Any) -> int:
     columns = (typed["identity"], typed["embedding"], typed["labels"])
     users = options.read(emb, *columns)
     others = options.read(population, *columns) if population else None
-    scheme = make("scheme", typed["scheme"], **parameters(typed["params"]))
+    given = _settled(typed)
+    made: dict[str, Any] = {**parameters(typed["params"]), "hardening": hardening(given)}
+    rules = CurveRules(
+        people=typed["people"], bkz=typed["bkz"] or 0, core_hour=typed["core_hour"],
+        guesses=max(typed["guesses"], CurveRules.guesses), seed=typed["seed"],
+    )  # fmt: skip
     reading = read_meter(
-        users, scheme, population=others, attacks=typed["attacks"] or None, fmr=typed["fmr"],
-        images=typed["images"], people=typed["people"], guesses=typed["guesses"],
-        bases=typed["bases"], seed=typed["seed"], command=options.command_line(),
+        users, make("scheme", typed["scheme"], **made), population=others, fmr=given["fmr"],
+        attacks=typed["attacks"] or None, images=given["images"], tries=given["tries"],
+        people=typed["people"], guesses=typed["guesses"], bases=typed["bases"],
+        curve=typed["curve"] or 0, curve_votes=_curve_votes(typed), curve_rules=rules,
+        seed=typed["seed"], command=options.command_line(),
     )  # fmt: skip
     if folder is not None:
         reading.save(folder)
@@ -94,19 +97,15 @@ def meter(emb: str, population: str | None, **typed: Any) -> int:
     return CODES[reading.verdict.finding]
 
 
-def parameters(words: Sequence[str]) -> dict[str, int | float]:
-    """``name=number`` words as keyword arguments."""
-    return dict(_parameter(word) for word in words)
+def _settled(typed: dict[str, Any]) -> dict[str, Any]:
+    """A try is one picture unless something is said: so the papers measure."""
+    plain = not (typed["hardened"] or typed["votes"] or typed["tries"])
+    return settled({**typed, "tries": 1 if plain else typed["tries"], "kdf": "blake2b"})
 
 
-def _parameter(word: str) -> tuple[str, int | float]:
-    name, _, value = word.partition("=")
-    for kind in (int, float):
-        try:
-            return name.strip(), kind(value)
-        except ValueError:
-            continue
-    raise PlanError(f"--param {word}: write it as NAME=NUMBER, for example scale=0.0014")
+def _curve_votes(typed: dict[str, Any]) -> int:
+    """Of the curve's voting arm: those asked for, where its pictures can give them."""
+    return min(typed["votes"] or 0, typed["curve"] or 0)
 
 
 def _show(reading: Any, as_json: bool, folder: Path | None) -> None:

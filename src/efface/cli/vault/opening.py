@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
@@ -40,16 +42,22 @@ def secret_options(function: F) -> F:
     return function
 
 
+def audit_option(function: F) -> F:
+    return click.option(
+        "--audit-days", type=click.FloatRange(0), default=365.0, show_default=True,
+        help="Keep lines of the audit log so long; 0 for ever.",
+    )(function)  # fmt: skip
+
+
 @contextmanager
 def opened(
-    db: str, pepper: str | None, bases: str, *, create: bool = False, empty: str = "reduce"
+    db: str, pepper: str | None, bases: str, *, create: bool = False, adopt: bool = False
 ) -> Iterator[Vault]:
-    """The vault, closed again at the end."""
+    """The vault, closed again at the end; ``adopt`` where its first pepper may be yet to come."""
     from efface.extras import need
 
     need("sqlalchemy", "vault")
     from efface.vault.configurations import Configurations
-    from efface.vault.peppers import read_peppers
     from efface.vault.service import Vault
     from efface.vault.store import Store
 
@@ -59,10 +67,16 @@ def opened(
     else:
         store.require()
     try:
-        pools = pools_in(bases, "refuse" if empty == "refuse" else "reduce")
-        yield Vault(store, Configurations(store, lambda: read_peppers(pepper), pools))
+        pools, known = pools_in(bases, "reduce"), partial(_peppers, pepper, adopt)
+        yield Vault(store, Configurations(store, known, pools, adopt))
     finally:
         store.close()
+
+
+def _peppers(path: str | None, adopt: bool) -> tuple[bytes, ...]:
+    from efface.vault.peppers import read_peppers
+
+    return () if adopt and path is not None and not Path(path).exists() else read_peppers(path)
 
 
 def pools_in(

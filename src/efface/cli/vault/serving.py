@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from efface.cli.vault.opening import database_option, pools_in, secret_options
+from efface.cli.vault.opening import audit_option, database_option, pools_in, secret_options
 
 if TYPE_CHECKING:
     from efface.hazmat.lattice import Shape
@@ -35,6 +35,7 @@ TOKEN = "EFFACE_VAULT_TOKEN"
               help="Failures from a source in a window.")  # fmt: skip
 @click.option("--window", type=click.FloatRange(0, min_open=True), default=900.0,
               show_default=True, help="Seconds until failures are forgotten.")  # fmt: skip
+@audit_option
 @click.option("--floor", type=click.FloatRange(0), default=0.25, show_default=True,
               help="Seconds that a refusal takes at least.")  # fmt: skip
 @click.option("--source-header", metavar="NAME", help="Header of a trusted proxy with the source.")
@@ -82,13 +83,15 @@ def _vault(
     from efface.vault.attempts import Rule, Rules
     from efface.vault.configurations import Configurations
     from efface.vault.peppers import read_peppers
+    from efface.vault.retention import DAY
     from efface.vault.service import Vault
     from efface.vault.store import Store
 
     store = Store(db, connections=max(threads, 4))
     store.require()
     rules = Rules(*(Rule(typed[f"{who}_tries"], typed["window"]) for who in ("user", "source")))
-    return Vault(store, Configurations(store, lambda: read_peppers(pepper), bases), rules)
+    known = Configurations(store, lambda: read_peppers(pepper), bases)
+    return Vault(store, known, rules, typed["audit_days"] * DAY)
 
 
 def _filled(folder: str, size: int, stack: ExitStack) -> BasesOf:

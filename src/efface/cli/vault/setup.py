@@ -10,42 +10,30 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from efface.cli import options
+from efface.cli.vault.hardness import (
+    hardening,
+    hash_options,
+    kdf,
+    parameters,
+    radius_options,
+    settled,
+)
 from efface.cli.vault.opening import database_option, opened, pools_in, secret_options, vectors_of
-from efface.errors import PlanError
 
 if TYPE_CHECKING:
-    from efface.hazmat.derive import KeyDerivation
-    from efface.protect.template import Hardening
     from efface.protect.template.base import TemplateShell
     from efface.vault.service import Vault
 
 F = TypeVar("F", bound=Callable[..., Any])
-SCHEMES = ("l2fe-hash", "mrp", "facial-fe", "biohash")
 REFUSED = 1
+_FITTED = ("scheme", "params", "fmr", "images", "tries", "votes", "hardened")
 
 
 def scheme_options(function: F) -> F:
-    """A scheme and its parameters."""
-    for option in (
-        click.option("--lanes", type=click.IntRange(1), default=4, show_default=True,
-                     help="Lanes of Argon2id."),
-        click.option("--passes", type=click.IntRange(1), default=3, show_default=True,
-                     help="Passes of Argon2id."),
-        click.option("--memory", type=click.IntRange(8), default=65536, show_default=True,
-                     help="KiB of Argon2id, for each guess and each login."),
-        click.option("--kdf", type=click.Choice(("blake2b", "argon2id")), default="blake2b",
-                     show_default=True, help="What hashes the record."),
-        click.option("--images", type=click.IntRange(1), default=1, show_default=True,
-                     help="Of an enrolment and a try, for --fmr."),
-        click.option("--fmr", type=click.FloatRange(0, 1, min_open=True, max_open=True),
-                     help="Choose the radius that accepts other people at this rate."),
-        click.option("--param", "params", metavar="NAME=VALUE", multiple=True,
-                     help="Parameter of the scheme; may be repeated."),
-        click.option("--scheme", type=click.Choice(SCHEMES), default="l2fe-hash",
-                     show_default=True, help="How templates are made."),
-    ):  # fmt: skip
-        function = option(function)
-    return function
+    """A scheme, its parameters, and how hard it is run."""
+    images = click.option("--images", type=click.IntRange(1), default=1, show_default=True,
+                          help="Of an enrolment, for --fmr.")  # fmt: skip
+    return radius_options(images(hash_options(function)))
 
 
 @click.command()
@@ -71,6 +59,7 @@ def init(emb: str, db: str, pepper: str | None, bases: str, ready: int, **typed:
     with opened(db, pepper, bases, create=True) as vault:
         made = vault.configure(scheme, first=True)
         click.echo(f"{vault.store.place}: a vault with {_said(made.scheme)}")
+        _say_pictures(typed)
     return 0
 
 
@@ -96,7 +85,7 @@ def rotate(user: str | None, file: str | None, db: str, pepper: str | None, base
     """
     if (user is None) != (file is None):
         raise click.UsageError("give both USER and FILE, or neither")
-    with opened(db, pepper, bases) as vault:
+    with opened(db, pepper, bases, adopt=new_pepper) as vault:
         if user is not None and file is not None:
             renewed = vault.rotate(user, vectors_of(file))
             click.echo("renewed" if renewed else "refused")
@@ -104,6 +93,8 @@ def rotate(user: str | None, file: str | None, db: str, pepper: str | None, base
         scheme = _next(vault, population, pepper if new_pepper else None, bases, typed, new_pepper)
         made = vault.configure(scheme)
         click.echo(f"configuration {made.number}: {_said(made.scheme)}")
+        _say_pictures(typed if population is not None else {})
+        click.echo(f"still to move, each at the next login: {vault.waiting()}")
     return 0
 
 
@@ -122,12 +113,12 @@ def _next(vault: Vault, population: str | None, pepper: str | None, bases: str,
         secret = add_pepper(pepper)[0]
     if population is not None:
         return _prepared(_scheme(population, typed, secret, bases), 1)
-    if any(options.given(name) for name in ("scheme", "params", "fmr", "images")):
+    if any(options.given(name) for name in _FITTED):
         raise click.UsageError("another scheme or radius is fitted to people: give --population")
     made = copy.copy(current)
     made.hardening = replace(made.hardening, pepper=secret)
     if options.given("kdf"):
-        made.hardening = replace(made.hardening, kdf=_kdf(typed))
+        made.hardening = replace(made.hardening, kdf=kdf(typed))
     made.check()
     return made
 
@@ -137,15 +128,17 @@ def _scheme(emb: str, typed: dict[str, Any], pepper: bytes | None, bases: str) -
     from efface.protect.template import L2FEHash, Shared
     from efface.registry import make
 
+    typed = settled(typed)
     samples = options.read(emb, typed["identity"], typed["embedding"], typed["labels"])
-    params = dict(_param(word) for word in typed["params"])
-    hardening = _hardening(typed, pepper)
-    scheme: TemplateShell = make("scheme", typed["scheme"], hardening=hardening, **params)
+    params: dict[str, Any] = {**parameters(typed["params"]), "hardening": hardening(typed, pepper)}
+    scheme: TemplateShell = make("scheme", typed["scheme"], **params)
     if isinstance(scheme, L2FEHash):
         scheme.bases = Shared(1)
     scheme.fit(samples)
     if typed["fmr"] is not None:
-        scheme = scheme.calibrate(samples, typed["fmr"], images=typed["images"])
+        scheme = scheme.calibrate(
+            samples, typed["fmr"], images=typed["images"], tries=typed["tries"]
+        )
     if isinstance(scheme, L2FEHash):
         scheme.bases = pools_in(bases, "reduce")(scheme.shape)
     return scheme
@@ -160,31 +153,18 @@ def _prepared(scheme: TemplateShell, ready: int) -> TemplateShell:
     return scheme
 
 
-def _hardening(typed: dict[str, Any], pepper: bytes | None) -> Hardening:
-    from efface.protect.template import Hardening
-
-    return Hardening(kdf=_kdf(typed), pepper=pepper)
-
-
-def _kdf(typed: dict[str, Any]) -> KeyDerivation:
-    from efface.protect.template import Argon2id, Blake2b
-
-    if typed["kdf"] == "blake2b":
-        return Blake2b()
-    return Argon2id(typed["passes"], typed["memory"], typed["lanes"])
-
-
-def _param(word: str) -> tuple[str, int | float]:
-    name, _, value = word.partition("=")
-    for kind in (int, float):
-        try:
-            return name.strip(), kind(value)
-        except ValueError:
-            continue
-    raise PlanError(f"--param {word}: write it as NAME=NUMBER, for example scale=0.0014")
+def _say_pictures(typed: dict[str, Any]) -> None:
+    """A radius that was chosen for several pictures refuses people who show one."""
+    found = settled(typed) if typed else {}
+    if found.get("fmr") is not None and max(found["images"], found["tries"]) > 1:
+        click.echo(
+            f"the radius is for {found['images']} pictures enrolled and {found['tries']} in a try"
+        )
 
 
 def _said(scheme: TemplateShell) -> str:
     settings = scheme.settings()
     kept = "a pepper" if settings["pepper"] else "no pepper"
-    return f"{scheme.card.name}, {scheme.radius} {scheme.radius_:.4g}, {settings['kdf']}, {kept}"
+    voted = f", {settings['votes']} of {settings['of']} votes" if "of" in settings else ""
+    radius = f"{scheme.radius} {scheme.radius_:.4g}"
+    return f"{scheme.card.name}, {radius}, {settings['kdf']}, {kept}{voted}"

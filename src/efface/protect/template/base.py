@@ -36,7 +36,7 @@ Bools = NDArray[np.bool_]
 FAILED = "the probe does not reproduce the template"
 SALT_BYTES = 16
 _DIGEST_BYTES = 16
-_POLICY = ("probes", "votes", "threshold")
+_POLICY = ("probes", "votes", "of", "threshold")
 """Settings that may change without making stored templates unreadable."""
 
 
@@ -78,8 +78,9 @@ class TemplateShell(ABC):
     def _helper_layout(self) -> Layout: ...
 
     @abstractmethod
-    def _enrol(self, x: Matrix, root: bytes) -> Filled:
-        """Every part of the two layouts from a unit vector and 32 secret bytes."""
+    def _enrol(self, x: Matrix, root: bytes, owner: Filled) -> Filled:
+        """Every part of the two layouts from a unit vector, 32 secret bytes, and the part that
+        says whose it is, if any."""
 
     @abstractmethod
     def _accept(self, parts: Filled, x: Matrix) -> Bools:
@@ -103,32 +104,43 @@ class TemplateShell(ABC):
         self.radius_ = float(self._learn(samples))
         return self
 
-    def enrol(self, x: ArrayLike, rng: np.random.Generator) -> Template:
-        """One vector, or several pictures of one person, whose mean direction is enrolled."""
+    def enrol(self, x: ArrayLike, rng: np.random.Generator, owner: bytes = b"") -> Template:
+        """One vector, or several pictures of one person, whose mean direction is enrolled.
+
+        With ``Hardening(owner=True)`` the template is of ``owner``, and refused for any other.
+        """
         self._require_fit()
         vector = average(pictures(x, self.dim_, "enrolment"), "enrolment")
         self.hardening.secret()
+        owned = self.hardening.owner_parts(owner)
         warnings.warn(f"{self.card.name}: {self.card.verdict}", EffaceWarning, stacklevel=2)
         root = rng.bytes(SEED_BYTES)
-        return self._closed(self._enrol(vector, root), stream(root, "salt", SALT_BYTES))
+        parts = {**self._enrol(vector, root, owned), **owned}
+        return self._closed(parts, stream(root, "salt", SALT_BYTES))
 
-    def verify(self, template: Template, probe: ArrayLike) -> bool:
+    def verify(self, template: Template, probe: ArrayLike, owner: bytes = b"") -> bool:
         self._require_fit()
-        return bool(self._answers(template, pictures(probe, self.dim_, "probe")[None])[0])
+        made = pictures(probe, self.dim_, "probe")[None]
+        return bool(self._answers(template, made, owner)[0])
 
-    def verify_many(self, template: Template, probes: ArrayLike) -> Bools:
+    def verify_many(self, template: Template, probes: ArrayLike, owner: bytes = b"") -> Bools:
         self._require_fit()
-        return self._answers(template, tries(probes, self.dim_, "probes"))
+        return self._answers(template, tries(probes, self.dim_, "probes"), owner)
 
-    def reproduce(self, template: Template, probe: ArrayLike) -> bytes:
+    def intact(self, template: Template, owner: bytes = b"") -> bool:
+        """Whether it is as it was enrolled, and this owner's, as far as can be told without a face:
+        all of it under a pepper."""
+        return self._opened(template, owner) is not None
+
+    def reproduce(self, template: Template, probe: ArrayLike, owner: bytes = b"") -> bytes:
         """The record, for whoever comes near enough (REP); it is stored, so it is no secret."""
         try:
-            accepted = self.verify(template, probe)
+            accepted = self.verify(template, probe, owner)
         except DataError as error:
             raise TemplateError(str(error)) from None
         if not accepted:
             raise TemplateError(FAILED)
-        parts = self._opened(template) or {}
+        parts = self._opened(template, owner) or {}
         return b"".join(parts[name].tobytes() for name in sorted(self._record_layout()))
 
     def guess(self, template: Template, x: Matrix) -> Bools:
@@ -144,15 +156,18 @@ class TemplateShell(ABC):
             np.zeros(len(x), bool) if parts is None else self._accept(parts, np.asarray(x, float))
         )
 
-    def calibrate(self, samples: Samples, fmr: float, *, images: int = 1, bases: int = 1) -> Self:
+    def calibrate(
+        self, samples: Samples, fmr: float, *, images: int = 1, tries: int = 0, bases: int = 1
+    ) -> Self:
         """This scheme with the radius that accepts other people at rate ``fmr`` (P12, P27).
 
-        ``samples`` are calibration people, ``images`` how many pictures of a person are enrolled
-        and how many a try has, ``bases`` how many draws of the scheme's randomness are averaged.
+        ``samples`` are calibration people, ``images`` how many pictures of a person are enrolled,
+        ``tries`` how many a try has (0: as many), ``bases`` how many draws of the scheme's
+        randomness are averaged.
         """
         self._require_fit()
         made = copy.copy(self)
-        made.radius_ = radius_at(self, impostor_borders(self, samples, images, bases), fmr)
+        made.radius_ = radius_at(self, impostor_borders(self, samples, images, bases, tries), fmr)
         setattr(made, self.radius, made.radius_)
         made.check()
         return made
@@ -193,11 +208,16 @@ class TemplateShell(ABC):
     def _seal(self, pepper: bytes, parts: Filled) -> bytes:
         return peppered(pepper, "seal", packed_parts(parts, leave_out="seal"))
 
-    def _opened(self, template: Template) -> Filled | None:
-        """The parts as they were enrolled; None where they cannot be: tampered with, or another
-        pepper. What is no template of this scheme at all is refused."""
+    def _opened(self, template: Template, owner: bytes | None = None) -> Filled | None:
+        """The parts as they were enrolled; None where they cannot be: tampered with, of another
+        ``owner``, or another pepper. What is no template of this scheme at all is refused. Who has
+        stolen a template need not say whose it is."""
         self._recognise(template)
         parts: Filled = {**template.record, **template.helper}
+        if owner is not None:
+            for name, part in self.hardening.owner_parts(owner).items():
+                if not same(parts[name].tobytes(), part.tobytes()):
+                    return None
         pepper = self.hardening.secret()
         layout = {**self._record_layout(), **self._helper_layout()}
         if pepper is not None:
@@ -231,6 +251,8 @@ class TemplateShell(ABC):
 
     def _fits(self, template: Template) -> bool:
         added: Layout = {"configuration": (np.uint8, (_DIGEST_BYTES,))}
+        if self.hardening.owner:
+            added = {**added, "owner": (np.uint8, (KEY_BYTES,))}
         covered: frozenset[str] = frozenset()
         if self.hardening.pepper is not None:
             covered = self.covered
@@ -249,14 +271,11 @@ class TemplateShell(ABC):
 
     # --- tries ------------------------------------------------------------------------------
 
-    def _answers(self, template: Template, made: NDArray[np.float64]) -> Bools:
+    def _answers(self, template: Template, made: NDArray[np.float64], owner: bytes) -> Bools:
         """One answer for each of n tries of j pictures: of their mean, or by votes."""
-        parts = self._opened(template)
+        parts = self._opened(template, owner)
         count, each = made.shape[:2]
-        if self.hardening.probes == "vote" and self.hardening.votes > each:
-            raise DataError(
-                f"probes: {each} pictures cannot give {self.hardening.votes} votes: take more"
-            )
+        self.hardening.check_pictures(each, "probes")
         if parts is None or not count:
             return np.zeros(count, bool)
         if self.hardening.probes == "mean":

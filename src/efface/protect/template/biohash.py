@@ -66,7 +66,7 @@ class BioHash(Comparer):
     def _helper_layout(self) -> Layout:
         return {"seed": (np.uint8, (SEED_BYTES,))}
 
-    def _enrol(self, x: Matrix, root: bytes) -> Filled:
+    def _enrol(self, x: Matrix, root: bytes, owner: Filled) -> Filled:
         seed = stream(root, "seed", SEED_BYTES)
         bits = np.packbits(orthonormal(seed, self.n, self.dim_) @ x > 0)
         return {"bits": bits, "seed": np.frombuffer(seed, np.uint8)}

@@ -61,10 +61,10 @@ class FacialFE(Extractor):
     def _helper_layout(self) -> Layout:
         return {**super()._helper_layout(), "sketch": (np.float32, (_padded_size(self.dim_),))}
 
-    def _enrol(self, x: Matrix, root: bytes) -> Filled:
+    def _enrol(self, x: Matrix, root: bytes, owner: Filled) -> Filled:
         placed = _padded(self.radius_ * x)
         parts: Filled = {"sketch": e8_sketch(placed)}
-        return self._recorded(parts, root, lambda p: self._messages(p, x[None])[0])
+        return self._recorded(parts, root, owner, lambda p: self._messages(p, x[None])[0])
 
     def _messages(self, parts: Filled, x: Matrix) -> list[bytes]:
         sketch = parts["sketch"]

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
-from efface.errors import PlanError, TemplateError
-from efface.hazmat.derive import Argon2id, Blake2b, KeyDerivation, check_pepper, peppered
+from numpy.typing import NDArray
+
+from efface.errors import DataError, PlanError, TemplateError
+from efface.hazmat.derive import (
+    Argon2id,
+    Blake2b,
+    KeyDerivation,
+    check_pepper,
+    owner_digest,
+    peppered,
+)
+from efface.protect.template.parts import bytes_part
 from efface.results import Scalar
 
 ELSEWHERE = b""
@@ -23,7 +33,11 @@ class Hardening:
     guesses without the hash. ``bind`` hashes the helper along, so that an altered one is noticed.
 
     ``probes="mean"`` averages the pictures of a try; ``"vote"`` asks each and accepts from
-    ``votes`` on. Votes bind who comes through ``verify``: a thief needs one picture that decodes.
+    ``votes`` on, of ``of`` pictures at most (0: any number): every picture more is a chance more.
+    Votes bind who comes through ``verify``: a thief needs one picture that decodes.
+
+    ``owner`` ties a template to whom it was enrolled for: the name goes into the hash of schemes
+    that hash and under the seal of a pepper, so a template put in another's place is refused.
     """
 
     kdf: KeyDerivation = field(default_factory=Blake2b)
@@ -31,6 +45,8 @@ class Hardening:
     bind: bool = False
     probes: Literal["mean", "vote"] = "mean"
     votes: int = 1
+    of: int = 0
+    owner: bool = False
 
     @classmethod
     def hardened(cls, pepper: bytes | None = None) -> Hardening:
@@ -47,6 +63,8 @@ class Hardening:
             raise PlanError(f"hardening: probes takes mean or vote, not {self.probes!r}")
         if type(self.votes) is not int or self.votes < 1:
             raise PlanError("hardening: votes takes a whole number above zero")
+        if type(self.of) is not int or (self.of and self.of < self.votes):
+            raise PlanError(f"hardening: {self.votes} votes of {self.of} pictures cannot be")
         if self.pepper:
             check_pepper(self.pepper)
 
@@ -76,7 +94,27 @@ class Hardening:
             "bind": self.bind,
             "probes": self.probes,
             "votes": self.votes,
+            # What is new is said only where it is used: older configurations stay as they were.
+            **({"of": self.of} if self.of else {}),
+            **({"owner": True} if self.owner else {}),
         }
+
+    def owner_parts(self, owner: bytes) -> dict[str, NDArray[Any]]:
+        """What a template holds of its owner: a digest, and nothing where it is nobody's."""
+        if bool(owner) != self.owner:
+            raise DataError(
+                "an owner is given and taken with Hardening(owner=True), and only with it"
+            )
+        return {"owner": bytes_part(owner_digest(owner))} if owner else {}
+
+    def check_pictures(self, count: int, place: str) -> None:
+        """Refuse a try with too few pictures for its votes, or more than it may have."""
+        if self.probes != "vote":
+            return
+        if self.votes > count:
+            raise DataError(f"{place}: {count} pictures cannot give {self.votes} votes: take more")
+        if self.of and count > self.of:
+            raise DataError(f"{place}: {count} pictures, and a try has {self.of} at most")
 
 
 PAPER = Hardening()

@@ -39,11 +39,15 @@ class Extractor(TemplateShell):
 
     def _hashed(self, parts: Filled, message: bytes) -> bytes:
         bound = packed_parts({n: parts[n] for n in self._helper_layout()})
+        if "owner" in parts:
+            message = parts["owner"].tobytes() + message
         return self.hardening.derive(parts["key"].tobytes(), message, bound)
 
-    def _recorded(self, parts: Filled, root: bytes, message: Callable[[Filled], bytes]) -> Filled:
+    def _recorded(
+        self, parts: Filled, root: bytes, owner: Filled, message: Callable[[Filled], bytes]
+    ) -> Filled:
         """The parts with their key and the digest of what the enrolled vector decodes to."""
-        parts["key"] = bytes_part(stream(root, "key", KEY_BYTES))
+        parts |= {"key": bytes_part(stream(root, "key", KEY_BYTES)), **owner}
         parts["digest"] = bytes_part(self._hashed(parts, message(parts)))
         return parts
 

@@ -62,7 +62,7 @@ class MRP(Comparer):
     def _helper_layout(self) -> Layout:
         return {"seed": (np.uint8, (SEED_BYTES,))}
 
-    def _enrol(self, x: Matrix, root: bytes) -> Filled:
+    def _enrol(self, x: Matrix, root: bytes, owner: Filled) -> Filled:
         seed = stream(root, "seed", SEED_BYTES)
         y = directions(seed, self.n, self.dim_) @ x
         return {"projection": y.astype(np.float32), "seed": np.frombuffer(seed, np.uint8)}

@@ -24,15 +24,16 @@ _ROWS = 4096
 
 
 def impostor_borders(
-    scheme: TemplateShell, samples: Samples, images: int = 1, bases: int = 1
+    scheme: TemplateShell, samples: Samples, images: int = 1, bases: int = 1, tries: int = 0
 ) -> Matrix:
     """Borders of all ordered pairs of two people, each with its first pictures as enrolment and its
-    last as a try."""
-    people = _groups(samples, images, images)
+    last ``tries`` as a try; 0 for as many as are enrolled."""
+    each = tries or images
+    people = _groups(samples, images, max(images, each))
     enrolled = np.stack([average(own[:images], "calibration") for own in people])
-    tries = np.stack([own[-images:] for own in people])
+    made = np.stack([own[-each:] for own in people])
     one, two = np.nonzero(~np.eye(len(people), dtype=bool))
-    return _borders(scheme, enrolled, tries, one, two, bases)
+    return _borders(scheme, enrolled, made, one, two, bases)
 
 
 def genuine_borders(

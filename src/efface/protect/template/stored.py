@@ -79,11 +79,13 @@ def _hardening(given: dict[str, Scalar], pepper: bytes | None) -> Hardening:
     wanted = given.get("pepper") is True
     if pepper is not None and not wanted:
         raise TemplateError("a pepper is given for a scheme that was set up without one")
-    probes, votes = given.get("probes"), given.get("votes")
+    probes, votes, of = (given.get(name) for name in ("probes", "votes", "of"))
     return Hardening(
         kdf=named(given),
         pepper=(pepper or ELSEWHERE) if wanted else None,
         bind=given.get("bind") is True,
         probes="vote" if probes == "vote" else "mean",
         votes=votes if type(votes) is int else 1,
+        of=of if type(of) is int else 0,
+        owner=given.get("owner") is True,
     )

@@ -71,6 +71,47 @@ def test_an_attack_claims_a_unit_embedding_for_each_template_and_is_deterministi
     assert x.shape == one.vectors.shape or not len(one.vectors)
 
 
+@pytest.mark.parametrize("name", ATTACKS)
+def test_without_the_helper_an_attack_runs_or_says_what_it_lacks(
+    name: str, halves: tuple[Samples, Samples]
+) -> None:
+    """Who says that there is nothing to start from gets no more than the mean of people."""
+    attack = registry.find("attack", name)
+    lacks = getattr(attack, "without_helper", "")
+    assert not lacks or lacks.endswith("without it there is nothing to start from")
+    mean = Population.of(halves[0]).direction
+    for scheme in attack.schemes or SCHEMES:
+        made, templates, _ = stolen(scheme, halves)
+        release = Release.stored([t.partial() for t in templates], made)
+        claim = played(name, release, halves[0])
+        assert claim.guesses is None or not claim.guesses.any(), "no guess can be tested"
+        if lacks:
+            assert np.allclose(claim.vectors, mean)
+    assert bool(lacks) == (name in ("dictionary", "preimage", "lattice-reduction"))
+
+
+@pytest.mark.parametrize("pepper", [None, b"p" * 32])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_templates_that_are_bound_to_names_are_attacked_like_others(
+    scheme: str, pepper: bytes | None, halves: tuple[Samples, Samples]
+) -> None:
+    """A thief reads the names beside them, and its own people get names of their own."""
+    shadow, users = halves
+    hardening = Hardening(owner=True, pepper=pepper)
+    made = registry.make("scheme", scheme, **SCHEMES[scheme], hardening=hardening).fit(shadow)
+    x = unit(users.data[:6])
+    templates = [made.enrol(v, np.random.default_rng(i), b"ann") for i, v in enumerate(x)]
+    plain = registry.make("scheme", scheme, **SCHEMES[scheme]).fit(shadow)
+    others = [plain.enrol(v, np.random.default_rng(i)) for i, v in enumerate(x)]
+    mean = Population.of(shadow).direction
+    for name in ("pipe", "centre-query", "dictionary", "preimage"):
+        for leak in (lambda t: t, lambda t: t.partial()):
+            found = played(name, Release.stored([leak(t) for t in templates], made), shadow)
+            bare = played(name, Release.stored([leak(t) for t in others], plain), shadow)
+            wanted = bare.vectors if pepper is None else np.tile(mean, (6, 1))
+            assert np.allclose(found.vectors, wanted), name
+
+
 def test_the_thief_s_own_projections_are_the_schemes() -> None:
     x = np.eye(3, 48) @ np.linalg.qr(np.random.default_rng(0).normal(size=(48, 48)))[0]
     for name, theirs in (("mrp", mrp.directions), ("biohash", orthonormal)):
