@@ -12,6 +12,7 @@ from efface.cli.options import METHODS, Rank, data_options, given, seed_option
 from efface.errors import PlanError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from efface.auditing.plan import AuditPlan
@@ -133,8 +134,23 @@ def _everything(emb: str, out: Path, plan: AuditPlan, typed: dict[str, Any]) -> 
     encoded.check_kind(emb, typed["encoder"])
     if not typed["encoder"]:
         return options.read(emb, plan.identity, plan.embedding, typed["labels"])
-    vectors = encoded.kept(emb, out, {**typed, "identity": plan.identity})
+    vectors = encoded.kept(emb, out, {**typed, "identity": plan.identity}, _gate(plan))
     return options.read(str(vectors), "identity", None, None, encoded.dataset(emb))
+
+
+def _gate(plan: AuditPlan) -> Callable[[int], None] | None:
+    """To encode may take hours: whether so many people can ever pass the gate is said before."""
+    from efface.auditing.hopeless import warn_if_hopeless
+
+    share = plan.split.test
+    if plan.fail_above is None or plan.split.column is not None:
+        return None
+
+    def look(people: int) -> None:
+        tested = share if isinstance(share, int) else round(share * people)
+        warn_if_hopeless("the gate", plan.fail_above, tested, plan.level, "test")
+
+    return look
 
 
 def _same_encoder(path: str, projector: Projector, samples: Samples) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,14 +72,22 @@ def check_kind(path: str, encoder: str | None) -> None:
         )
 
 
-def kept(images: str, out: Path, typed: dict[str, Any]) -> Path:
-    """The vectors of these pictures in the folder ``out``, encoded now or by an earlier run."""
+def kept(
+    images: str, out: Path, typed: dict[str, Any], look: Callable[[int], None] | None = None
+) -> Path:
+    """The vectors of these pictures in the folder ``out``, encoded now or by an earlier run.
+
+    ``look`` is told before the work how many people the pictures name.
+    """
     from efface.stores import disk
 
     with disk.writing(out):
         out.mkdir(parents=True, exist_ok=True)
     vectors = out / "embeddings.parquet"
-    run(order(images, vectors, typed, keep=True), quiet=typed["as_json"])
+    work = order(images, vectors, typed, keep=True)
+    if look is not None:
+        look(len({entry.identity for entry in work.source.entries() if not entry.problem}))
+    run(work, quiet=typed["as_json"])
     return vectors
 
 
