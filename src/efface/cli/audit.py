@@ -24,13 +24,6 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("emb", type=click.Path())
 @data_options
-@click.option(
-    "--encoder", metavar="ENCODER", help="EMB holds pictures: encode them first, by this."
-)
-@encoding.declaration_options
-@encoding.face_options
-@encoding.place_options
-@encoding.work_options
 @click.option("--protect", multiple=True, type=click.Choice(METHODS), help="Eraser to fit; repeat.")
 @click.option(
     "--rank", type=Rank(), default="auto", show_default=True, help="Directions to remove."
@@ -71,12 +64,19 @@ if TYPE_CHECKING:
 @click.option("--out", type=click.Path(), default="efface-report", show_default=True)
 @click.option("--date", default="", help="Date to print in the report; by default none.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click.option(
+    "--encoder", metavar="ENCODER", help="EMB holds pictures: encode them first, by this."
+)
+@encoding.declaration_options
+@encoding.face_options
+@encoding.place_options
+@encoding.work_options
 @options.quiet_warnings
 def audit(emb: str, **given_: Any) -> int:
     """Audit the embeddings in EMB: .npz, .npy with CSV, Parquet or Arrow.
 
     With --encoder EMB is pictures, as 'efface encode' takes them: they are encoded first, into the
-    --out folder, where the next run finds them.
+    --out folder, where the next run finds them. The options from --encoder on are about that.
 
     Attacks the vectors as they are and, with --protect or --projector, as they would ship.
     Writes report.json, report.html and report.junit.xml into the --out folder.
