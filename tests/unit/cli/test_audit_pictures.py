@@ -278,6 +278,17 @@ def test_archives_are_audited_in_place(images: Path, network: Path, tmp_path: Pa
     assert one["encoding"]["pictures"] == two["encoding"]["pictures"]
 
 
+def test_a_folder_of_vectors_may_hold_a_picture_too(
+    images: Path, network: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "vectors"
+    folder.mkdir()
+    out = str(folder / "e.parquet")
+    assert invoke(["encode", str(images), *given(network), "--out", out]) == 0
+    (folder / "preview.png").write_bytes((images / "00" / "0.png").read_bytes())
+    assert invoke(["audit", str(folder), *QUICK, "--out", str(tmp_path / "out")]) == 0
+
+
 def test_json_is_all_that_is_printed(
     images: Path, network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
