@@ -12,6 +12,7 @@ from efface.cli.options import METHODS, Rank, data_options, given, seed_option
 from efface.errors import PlanError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from efface.auditing.plan import AuditPlan
@@ -23,13 +24,6 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("emb", type=click.Path())
 @data_options
-@click.option(
-    "--encoder", metavar="ENCODER", help="EMB holds pictures: encode them first, by this."
-)
-@encoding.declaration_options
-@encoding.face_options
-@encoding.place_options
-@encoding.work_options
 @click.option("--protect", multiple=True, type=click.Choice(METHODS), help="Eraser to fit; repeat.")
 @click.option(
     "--rank", type=Rank(), default="auto", show_default=True, help="Directions to remove."
@@ -70,12 +64,19 @@ if TYPE_CHECKING:
 @click.option("--out", type=click.Path(), default="efface-report", show_default=True)
 @click.option("--date", default="", help="Date to print in the report; by default none.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click.option(
+    "--encoder", metavar="ENCODER", help="EMB holds pictures: encode them first, by this."
+)
+@encoding.declaration_options
+@encoding.face_options
+@encoding.place_options
+@encoding.work_options
 @options.quiet_warnings
 def audit(emb: str, **given_: Any) -> int:
     """Audit the embeddings in EMB: .npz, .npy with CSV, Parquet or Arrow.
 
     With --encoder EMB is pictures, as 'efface encode' takes them: they are encoded first, into the
-    --out folder, where the next run finds them.
+    --out folder, where the next run finds them. The options from --encoder on are about that.
 
     Attacks the vectors as they are and, with --protect or --projector, as they would ship.
     Writes report.json, report.html and report.junit.xml into the --out folder.
@@ -133,8 +134,23 @@ def _everything(emb: str, out: Path, plan: AuditPlan, typed: dict[str, Any]) -> 
     encoded.check_kind(emb, typed["encoder"])
     if not typed["encoder"]:
         return options.read(emb, plan.identity, plan.embedding, typed["labels"])
-    vectors = encoded.kept(emb, out, {**typed, "identity": plan.identity})
+    vectors = encoded.kept(emb, out, {**typed, "identity": plan.identity}, _gate(plan))
     return options.read(str(vectors), "identity", None, None, encoded.dataset(emb))
+
+
+def _gate(plan: AuditPlan) -> Callable[[int], None] | None:
+    """To encode may take hours: whether so many people can ever pass the gate is said before."""
+    from efface.auditing.hopeless import warn_if_hopeless
+
+    share = plan.split.test
+    if plan.fail_above is None or plan.split.column is not None:
+        return None
+
+    def look(people: int) -> None:
+        tested = share if isinstance(share, int) else round(share * people)
+        warn_if_hopeless("the gate", plan.fail_above, tested, plan.level, "test")
+
+    return look
 
 
 def _same_encoder(path: str, projector: Projector, samples: Samples) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,14 +73,22 @@ def check_kind(path: str, encoder: str | None) -> None:
         )
 
 
-def kept(images: str, out: Path, typed: dict[str, Any]) -> Path:
-    """The vectors of these pictures in the folder ``out``, encoded now or by an earlier run."""
+def kept(
+    images: str, out: Path, typed: dict[str, Any], look: Callable[[int], None] | None = None
+) -> Path:
+    """The vectors of these pictures in the folder ``out``, encoded now or by an earlier run.
+
+    ``look`` is told before the work how many people the pictures name.
+    """
     from efface.stores import disk
 
     with disk.writing(out):
         out.mkdir(parents=True, exist_ok=True)
     vectors = out / "embeddings.parquet"
-    run(order(images, vectors, typed, keep=True), quiet=typed["as_json"])
+    work = order(images, vectors, typed, keep=True)
+    if look is not None:
+        look(len({entry.identity for entry in work.source.entries() if not entry.problem}))
+    run(work, quiet=typed["as_json"])
     return vectors
 
 
@@ -101,12 +111,23 @@ def _about_pictures() -> list[click.Option]:
 
 
 def _looks_like_pictures(path: Path) -> bool:
+    """A list, an archive, a picture, or a folder of these and not of vectors; who cannot look
+    leaves it to the reader of vectors, who says why."""
+    from efface.data.table import PARQUET
     from efface.pictures.entry import is_picture
 
     if not path.is_dir():
         return path.suffix.lower() in (".csv", ".tsv", ".tar") or is_picture(path.name)
-    found = [*path.iterdir(), *(p for sub in path.iterdir() if sub.is_dir() for p in sub.iterdir())]
-    return any(p.suffix.lower() == ".tar" or is_picture(p.name) for p in found)
+    try:
+        inside = list(path.iterdir())
+        if any(one.suffix.lower() in PARQUET for one in inside):
+            return False
+        deeper = (one for folder in inside if folder.is_dir() for one in folder.iterdir())
+        return any(
+            one.suffix.lower() == ".tar" or is_picture(one.name) for one in chain(inside, deeper)
+        )
+    except OSError:
+        return False
 
 
 def _announce(order: Order) -> None:

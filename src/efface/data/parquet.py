@@ -21,6 +21,7 @@ from efface.data.arrow import (
     label_array,
     vector_array,
 )
+from efface.data.encodings import joinable, joined
 from efface.data.table import PARQUET, decoded, readable, stacked
 from efface.errors import DataError, EffaceWarning
 from efface.facts import Encoding
@@ -74,7 +75,14 @@ class ParquetTable:
                 f"{self.place}: its files were made by {len(made)} different encoders: keep the "
                 "vectors of one encoder in one folder"
             )
-        return found[0] if None not in found else None
+        known = [one for one in found if one is not None]
+        if len(known) < len(found) or len({joinable(one) for one in known}) > 1:
+            return None  # part of the vectors is of unknown or of another making
+        return joined(known, self._people) if len(known) > 1 else known[0]
+
+    def _people(self) -> int:
+        """Different people over all files, in the column that efface gives them."""
+        return len(np.unique(self.columns(["identity"], "identity")["identity"].astype(str)))
 
     @cached_property
     def _rows(self) -> int:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, overload
@@ -19,7 +20,7 @@ class Spool(Sequence[Batch]):
     """Batches of one listing. What grows with the pictures is a file and a number for each batch.
 
     ``digest`` is of names, people and what else the source says, and of sizes and times of change:
-    a run that is taken up again must find the same pictures.
+    a run that is taken up again must find the same pictures, by whatever path it comes to them.
     """
 
     def __init__(
@@ -70,9 +71,8 @@ def spooled(source: Source, path: Path, batch: int) -> Spool:
     with open(path, "wb") as file:
         while some := list(islice(entries, batch)):
             for entry in some:
-                line = json.dumps(_plain(entry), separators=(",", ":")).encode()
-                sha.update(line + stat.of(entry.file) + b"\n")
-                file.write(line + b"\n")
+                sha.update(_bytes(replace(entry, file="")) + stat.of(entry.file) + b"\n")
+                file.write(_bytes(entry) + b"\n")
                 if not entry.problem:
                     people.add(entry.identity)
             total += len(some)
@@ -97,6 +97,10 @@ class _Stat:
                 told = b" -"
             self._last = (file, told)
         return self._last[1]
+
+
+def _bytes(entry: Entry) -> bytes:
+    return json.dumps(_plain(entry), separators=(",", ":")).encode()
 
 
 def _plain(entry: Entry) -> list[Any]:

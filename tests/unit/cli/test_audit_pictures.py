@@ -228,6 +228,28 @@ def test_a_projector_of_another_encoder_is_refused(
     assert "give the projector of this encoder" in capsys.readouterr().err
 
 
+def test_a_gate_that_cannot_be_met_is_named_before_the_encoding(
+    images: Path,
+    network: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from efface.encoders.base import NetworkEncoder
+    from efface.errors import DataError
+
+    def stop(*_: object) -> None:
+        raise DataError("stopped")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(NetworkEncoder, "encode", stop)
+        assert audit(images, network, tmp_path / "out", "--fail-above", "0.05") == 2
+    said = capsys.readouterr().err
+    assert said.index("the gate is 0.05, but with 6 test people") < said.index("stopped")
+    assert audit(images, network, tmp_path / "out", "--fail-above", "0.05") in (1, 3)
+    assert capsys.readouterr().err.count("the gate is 0.05") == 1
+
+
 def test_lists_bring_their_columns(images: Path, network: Path, tmp_path: Path) -> None:
     parts = ["fit", "calibration", "test"]
     rows = [
@@ -254,6 +276,17 @@ def test_archives_are_audited_in_place(images: Path, network: Path, tmp_path: Pa
     one, two = (without_names(tmp_path / place / "report.json") for place in ("tar", "folder"))
     assert one["measurements"] == two["measurements"]
     assert one["encoding"]["pictures"] == two["encoding"]["pictures"]
+
+
+def test_a_folder_of_vectors_may_hold_a_picture_too(
+    images: Path, network: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "vectors"
+    folder.mkdir()
+    out = str(folder / "e.parquet")
+    assert invoke(["encode", str(images), *given(network), "--out", out]) == 0
+    (folder / "preview.png").write_bytes((images / "00" / "0.png").read_bytes())
+    assert invoke(["audit", str(folder), *QUICK, "--out", str(tmp_path / "out")]) == 0
 
 
 def test_json_is_all_that_is_printed(

@@ -19,6 +19,7 @@ from efface.encoders.fit import fitted
 from efface.encoding.finish import left_out_path, near_path
 from efface.encoding.run import encode
 from efface.errors import DataError, EffaceWarning
+from efface.facts import GeometryFacts
 from efface.pictures.decode import Limits
 
 
@@ -246,3 +247,30 @@ def test_orders_that_make_no_sense(tmp_path: Path, changes: dict[str, Any], says
         encode(order(root, tmp_path / "emb.parquet", **changes))
     with pytest.raises(DataError, match=r"name it \.parquet"):
         encode(order(root, tmp_path / "emb.npz"))
+
+
+def test_files_in_one_folder_are_counted_together(tmp_path: Path) -> None:
+    (tmp_path / "both").mkdir()
+    for name, count in (("a", 2), ("b", 3)):
+        root = people(tmp_path / name, count=count, each=2)
+        (root / "p0" / f"{name}.jpg").write_text("no picture")
+        flat(root / "p1" / "dark.png", 5)
+        encode(order(root, tmp_path / "both" / f"{name}.parquet", geometry=Picky(WANTED)))
+    made = efface.load(tmp_path / "both").encoding
+    assert made is not None
+    assert (made.pictures.found, made.pictures.encoded, made.pictures.people) == (14, 10, 3)
+    assert made.pictures.left_out == {"not a picture": 2, "no face": 2}
+    brightness = [
+        level
+        for name in ("a", "b")
+        for level in read(tmp_path / "both" / f"{name}.parquet")["brightness"]
+    ]
+    wanted = (np.mean(brightness), np.std(brightness), max(brightness))
+    assert made.geometry.achieved["brightness"] == pytest.approx(wanted, rel=1e-6)
+
+    class Other(Picky):
+        facts = GeometryFacts(name="whole picture", settings={"picky": 2})  # type: ignore[assignment]
+
+    root = people(tmp_path / "c")
+    encode(order(root, tmp_path / "both" / "c.parquet", geometry=Other(WANTED)))
+    assert efface.load(tmp_path / "both").encoding is None

@@ -65,6 +65,18 @@ def test_killed_before_each_name_that_is_given(tmp_path: Path) -> None:
     assert kills >= 7  # two notes, the job, a part with its own note, two lists, the vectors
 
 
+def test_pictures_are_the_same_by_another_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    images, out = people(tmp_path / "in"), tmp_path / "emb.parquet"
+    encode(order(images, out, keep=True))
+    monkeypatch.chdir(tmp_path)
+    images.rename(tmp_path / "moved")
+    again = Means()
+    encode(order(Path("moved"), out, keep=True, encoder=again))
+    assert again.calls == 0
+
+
 def test_without_keep_there_is_no_note(tmp_path: Path) -> None:
     images, out = people(tmp_path / "in"), tmp_path / "emb.parquet"
     encode(order(images, out))

@@ -151,7 +151,7 @@ def test_a_rate_of_zero_is_marked_as_none_observed(draw: Any) -> None:
         text = draw([(1, "x", curve)], FAR, "u")
         svg = parse(text)
         hollow = [p for p in svg.iter("path") if "hollow" in p.get("class", "")]
-        assert len(hollow) == zeros  # two zeros side by side: every third is marked
+        assert len(hollow) == zeros  # of two zeros side by side one is marked
         assert ("none observed, drawn at the foot" in text) == bool(zeros)
         (line,) = [
             p for p in svg.iter("polyline")

@@ -15,8 +15,8 @@ Named = tuple[int, str, Curve]
 _LEAST_FAR = 1e-6
 _MOST_SERIES = 8
 _EVERY = 3
-"""Marks of zeros stand at every third point of the grid, each series at others: or they would run
-together."""
+"""Marks of zeros stand at every third point of the grid (eight to a decade), each series at others:
+or they would run together."""
 
 
 def roc(curves: Sequence[Named], far: float, uid: str) -> str:
@@ -122,16 +122,19 @@ def _tradeoff(
     for turn, (i, _, points) in enumerate(shown):
         body += [_curve(frame, run, series(i)) for run in _runs(points)]
         # A log axis has no zero: what stands at its foot is told apart, in shape and not by place.
-        zeros = [x for x, y in points if y == 0]
-        body += [
-            nothing(series(i)).dot(*frame.at(x, floor))
-            for x in zeros[turn % _EVERY :: _EVERY] or zeros[:1]
-        ]
+        body += [nothing(series(i)).dot(*frame.at(x, floor)) for x in _zeros(points, turn)]
     return svg.document(uid, words[0], words[1], frame.y.start + 44, body)
 
 
 def _any_zero(shown: Sequence[tuple[int, str, list[svg.Point]]]) -> bool:
     return any(y == 0 for _, _, points in shown for _, y in points)
+
+
+def _zeros(points: Sequence[svg.Point], turn: int) -> list[float]:
+    """Where a series of which nothing was seen is marked: the first place, or its own third."""
+    zeros = [x for x, y in points if y == 0]
+    own = [x for x in zeros if round(8 * math.log10(x)) % _EVERY == turn % _EVERY]
+    return own or zeros[:1]
 
 
 def _runs(points: Sequence[svg.Point]) -> list[list[svg.Point]]:
