@@ -139,9 +139,10 @@ def cost(kdf: KeyDerivation) -> float:
 
 
 def comparison(vault: Vault, faces: np.ndarray) -> float:
-    scheme = vault.configurations.current().scheme
-    template = scheme.enrol(faces[0], np.random.default_rng(1))
-    return timed(lambda: scheme.verify(template, faces[0]))
+    found = vault.configurations.current()
+    scheme, owner = found.scheme, found.owner("somebody")
+    template = scheme.enrol(faces[0], np.random.default_rng(1), owner)
+    return timed(lambda: scheme.verify(template, faces[0], owner))
 
 
 def timed(work: Any) -> float:

@@ -3,8 +3,7 @@
     python bench/measure_curve.py faces.npz population.npz [--images 5] [--bkz 20] [--out FOLDER]
 
 Prints the best point of each way to run L2FE-Hash, some points along each curve, and the statement.
-With --bkz the thief reduces the basis further than the service does (the extra audit-gpl), with
---service-bkz the service reduces that far too, which efface's vault does not.
+With --bkz the thief reduces the basis further than the service does (the extra audit-gpl).
 """
 
 from __future__ import annotations
@@ -16,13 +15,11 @@ from pathlib import Path
 
 import msgspec
 
-from efface.attack.template.lattice_reduction import stronger
 from efface.auditing.curve import guess_curve
 from efface.auditing.curve_rules import CurveRules
 from efface.data.readers import load
 from efface.errors import EffaceWarning
-from efface.protect.template import L2FEHash, Shared
-from efface.protect.template.bases import MEMORY
+from efface.protect.template import L2FEHash
 from efface.readings import GuessArm, GuessCurve, GuessPoint
 from efface.report.words import interval
 from machine import describe
@@ -38,16 +35,12 @@ def main() -> int:
     typed.add_argument("--votes", type=int, default=0)
     typed.add_argument("--guesses", type=int, default=5000)
     typed.add_argument("--bkz", type=int, default=0)
-    typed.add_argument("--service-bkz", type=int, default=0)
     typed.add_argument("--out", type=Path)
     given = typed.parse_args()
     warnings.simplefilter("ignore", EffaceWarning)
     rules = CurveRules(guesses=given.guesses, bkz=given.bkz)
-    scheme = L2FEHash()
-    if given.service_bkz:
-        scheme.bases = Shared(rules.lattices, stronger(MEMORY, given.service_bkz))
     curve = guess_curve(
-        load(given.faces), scheme, population=load(given.population), images=given.images,
+        load(given.faces), L2FEHash(), population=load(given.population), images=given.images,
         votes=given.votes, rules=rules,
     )  # fmt: skip
     print(f"{describe()}\n\n{curve.people} people, {curve.guesses:,} guesses, {curve.basis}\n")

@@ -55,8 +55,8 @@ def guess_curve(
 ) -> GuessCurve:
     """TPR against guesses for half of the people: as published, with ``images`` pictures, hardened.
 
-    For schemes that have to be guessed, so those with a scale: ``l2fe-hash`` and ``facial-fe``. The
-    templates of others are read without a guess. ``votes`` of the pictures of a try have to pass in
+    For schemes that hash, ``l2fe-hash`` and ``facial-fe``: templates of the others have nothing to
+    guess, a vector that passes is computed. ``votes`` of the pictures of a try have to pass in
     the last arm, by default more than half. ``costs`` are measured unless they are given.
     """
     if images < 1 or not 0 <= votes <= images:

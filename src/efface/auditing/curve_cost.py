@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.readings import GuessArm, GuessCheck, GuessCurve
+from efface.readings import GuessArm, GuessCheck, GuessCurve, GuessPoint
 from efface.threads import one_blas_thread
 
 YEAR = 365.25 * 24 * 3600.0
@@ -85,8 +85,8 @@ def stated(curve: GuessCurve) -> list[str]:
     best, point = arm.best, arm.best.point
     said = [
         f"The best at a TPR of {_share(curve.target)} or more is {_bits(point)} with "
-        f'"{arm.name}" against {curve.basis} basis: {_count(point)} guesses open half of the '
-        f"people, and the first, the mean of a population, opens {_share(point.first.value or 0)}."
+        f'"{arm.name}" against {curve.basis} basis: {_count(point)} half of the people, '
+        f"and the first, the mean of a population, opens {_share(point.first.value or 0)}."
     ]
     if best.seconds_hashed is not None and best.seconds is not None:
         said.append(_work(arm, best.seconds_hashed, best.seconds))
@@ -101,7 +101,9 @@ def stated(curve: GuessCurve) -> list[str]:
 
 
 def _further(curve: GuessCurve) -> list[str]:
-    """What a thief who decodes as the service does leaves out."""
+    """What a thief who guesses, and decodes as the service does, leaves out."""
+    if curve.scheme == "facial-fe":
+        return ["Its sketch is nearly the negated embedding: pipe reads it off without a guess."]
     if curve.scheme != "l2fe-hash" or curve.reduce_seconds:
         return []
     return [
@@ -131,16 +133,18 @@ def _told(check: GuessCheck) -> str:
     )
 
 
-def _bits(point: Any) -> str:
+def _bits(point: GuessPoint) -> str:
     if point.bits is None:
         return f"more than {point.bits_low:.1f} bits"
     high = "no end" if point.bits_high is None else f"{point.bits_high:.1f}"
     return f"{point.bits:.1f} bits ({point.bits_low:.1f} to {high})"
 
 
-def _count(point: Any) -> str:
+def _count(point: GuessPoint) -> str:
     found = point.guesses_50
-    return f"more than {point.guesses_50_low:,.0f}" if found is None else f"{found:,.0f}"
+    if found is None:
+        return f"more than {point.guesses_50_low:,.0f} guesses open"
+    return "one guess opens" if found == 1 else f"{found:,.0f} guesses open"
 
 
 def _share(value: float) -> str:

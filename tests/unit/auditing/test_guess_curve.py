@@ -197,6 +197,7 @@ def test_the_statement_says_bits_core_years_and_an_assumed_price(people: Samples
         assert word in said
     assert "no further than the service" in said, "what a stronger basis does is not kept quiet"
     assert not any("no further" in w for w in stated(with_(found, reduce_seconds=1.0)))
+    assert any("without a guess" in w for w in stated(with_(found, scheme="facial-fe")))
     never = stated(with_(found, best=""))
     assert never == ["No way to run it accepts 90 % of genuine tries."]
 
