@@ -120,9 +120,16 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Importance(msgspec.Struct, frozen=True, kw_only=True):
-    """Face importance index (P20), over pairs of one person."""
+    """Face importance index (P20), over pairs of one person; and over pairs of two, because blur
+    makes any two faces alike, and what it adds to everybody's similarity is not identity."""
 
     fii: Estimate
+    """As in the paper: ``face`` less ``ring``."""
+    strangers: Estimate
+    """The same of each query and another person elsewhere."""
+    specific: Estimate
+    """FII less that of strangers: what is lost of the similarity between pictures of one person
+    beyond what is lost between any two."""
     face: Estimate
     """Loss of similarity when the faces are blurred."""
     ring: Estimate
@@ -171,9 +178,11 @@ class Revelation(msgspec.Struct, frozen=True, kw_only=True):
     without_preference: int
     """Triplets whose two similarities are equal at every level; in no share and no median."""
     context_rises: Estimate
-    """Monotonicity: similarity to the context match never falls as background is revealed."""
+    """Monotonicity: similarity to the context match never falls by more than ``slack`` as
+    background is revealed."""
     identity_flat: Estimate
     """Similarity to the identity match stays within ``flat`` of its mean over the levels."""
+    slack: float
     flat: float
     context_similarity: list[float]
     """Mean at each level."""
@@ -191,7 +200,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     side: Side
     headline: str
     votes: dict[str, Side]
-    """What each of FII, CPI and B* says by its interval alone."""
+    """What each measure says by its interval alone. The FII of the paper is among them and has no
+    part in ``side``: the one over strangers takes its place."""
     importance: Importance | None
     preference: Preference | None
     revelation: Revelation | None
