@@ -64,9 +64,16 @@ def picture_options(function: F) -> F:
 
 def encoder_options(function: F) -> F:
     """Which encoder, and what it wants of a picture."""
+    encoder = click.option(
+        "--encoder", required=True, metavar="ENCODER",
+        help="File, KIND:PATH, a folder, a name of 'efface models list', or dlib.",
+    )  # fmt: skip
+    return encoder(declaration_options(function))
+
+
+def declaration_options(function: F) -> F:
+    """What the encoder wants of a picture."""
     return _with(function, (
-        click.option("--encoder", required=True, metavar="ENCODER",
-                     help="File, KIND:PATH, a folder, a name of 'efface models list', or dlib."),
         click.option("--size", type=Size(), help="Pixels that the network takes."),
         click.option("--fit", type=click.Choice(["squash", "crop", "shorter"]),
                      help="How a picture comes to that size."),
