@@ -64,7 +64,6 @@ def to_html(found: Attribution) -> str:
     found = from_json(data)
     raw = [one for one in found.findings if one.release == "raw"]
     decided = all(one.side != "undecided" for one in raw)
-    sigmas = [one.preference.sigmas[-1] for one in found.findings if one.preference]
     template = environment().get_template("attribution.html.j2")
     return template.render(
         found=found,
@@ -72,11 +71,30 @@ def to_html(found: Attribution) -> str:
         words=WORDS,
         tone="not-applicable" if decided else "inconclusive",
         icon="✓" if decided else "?",
-        last=f"{sigmas[0]:g}" if sigmas else "",
+        said=[reasons(one) for one in raw],
         crossings=[crossing(one.preference) for one in found.findings],
         encoders=[(view, _figures(found, view.name)) for view in found.views],
         digest=hashlib.sha256(data).hexdigest(),
     )
+
+
+def reasons(one: Finding) -> str:
+    """What the three measures say of one encoder's vectors, in words a reader can check."""
+    held, cpi, bstar = one.importance, one.preference, one.revelation
+    parts = []
+    if held is not None and held.specific.value is not None:
+        parts.append(
+            f"Blurring the faces costs {interval(held.specific)} more of what two pictures of one "
+            "person have in common than blurring as much around them"
+        )
+    if cpi is not None and cpi.cpi[0].value is not None:
+        parts.append(
+            f"the same surroundings are nearer than the same person in "
+            f"{interval(cpi.cpi[0], 'percent')} of the triplets"
+        )
+    if bstar is not None and bstar.median.value is not None:
+        parts.append(f"the median of B* is {interval(bstar.median)}")
+    return f"{'; '.join(parts)}." if parts else "Too little data."
 
 
 def crossing(held: Preference | None) -> str:

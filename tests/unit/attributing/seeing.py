@@ -86,9 +86,7 @@ def zones() -> tuple[Any, Any]:
     return np.flatnonzero(away <= _INNER), np.flatnonzero((away >= _OUTER) & (away <= 0.78))
 
 
-def world(
-    count: int = 16, people: int = 12, seed: int = 3, *, one_event: bool = False
-) -> Triplets:
+def world(count: int = 16, people: int = 12, seed: int = 3, *, one_event: bool = False) -> Triplets:
     """Queries, identity matches and context matches in which only what is meant to differ does:
     outside the face everything of a context match is the query's, hair and all, and nothing of an
     identity match is, unless all were taken at ``one_event``. Light and shot are the same, but for
