@@ -83,8 +83,8 @@ class Drawn(msgspec.Struct, frozen=True, kw_only=True):
     """People with a query."""
     lone: int
     """People left out because they have no second usable picture in another context."""
-    near_duplicates: int
-    """Pairs of one person passed over as nearly the same picture: no other context."""
+    passed_over: dict[str, int] = {}
+    """Pairs of one person that were not taken, by reason."""
     queries: int
     pairs: int
     """Pairs that FII is measured on."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from efface.types import Codes
 
 _DONORS = 8
 """People drawn for each query, of whom the one is taken whose landmarks fit best."""
+NEARLY_THE_SAME, OTHER_COVERAGE = "nearly the same picture", "face share of the crop differs"
 RULE = (
     "Each person's usable pictures are put into a circle by lot; a query's identity match is the "
     "next one that is not nearly the same picture and whose coverage is within {difference:.0%}; "
@@ -51,7 +53,8 @@ class Plan:
     rule: str
     context: Matched
     lone: int = 0
-    near_duplicates: int = 0
+    passed: Counter[str] = field(default_factory=Counter)
+    """Pairs of one person that were passed over, by reason."""
 
 
 def draw_queries(material: Material, settings: Settings, context: Matched) -> Plan:
@@ -62,33 +65,33 @@ def draw_queries(material: Material, settings: Settings, context: Matched) -> Pl
     _enough(material, by_person)
     order = np.random.default_rng([settings.seed, 1]).permutation(len(by_person))
     queries: list[Query] = []
-    lone = near = people = 0
+    passed: Counter[str] = Counter()
+    lone = people = 0
     for code in order.tolist():
         if settings.people is not None and people == settings.people:
             break
-        drawn, passed = _of_person(material, by_person[code], code, settings)
-        near += passed
+        drawn = _of_person(material, by_person[code], code, settings, passed)
         lone += not drawn
         people += bool(drawn)
         queries += drawn
     if people < 2:
         raise DataError(
-            f"{material.dataset}: {people} people have a second picture in another context: "
-            "attribution compares people, and needs two at least; intervals need five"
+            f"{material.dataset}: {people} people have a second picture in another context "
+            f"({_told({**material.summary().left_out, **passed})}): attribution compares people, "
+            "and needs two at least; intervals need five"
         )
     rule = RULE.format(
         difference=settings.most_coverage_difference, per_person=settings.per_person,
         donors=_DONORS,
     )  # fmt: skip
-    return Plan(tuple(queries), rule, context, lone, near)
+    return Plan(tuple(queries), rule, context, lone, passed)
 
 
 def _enough(material: Material, by_person: Sequence[Codes]) -> None:
     if len(by_person) < 2:
-        left = ", ".join(f"{n} {kind}" for kind, n in material.summary().left_out.items())
         raise DataError(
             f"{material.dataset}: usable faces of {len(by_person)} people "
-            f"({left or 'nothing was left out'}), told by "
+            f"({_told(material.summary().left_out)}), told by "
             f"{material.identity_rule or 'their labels'}: attribution needs two people at least; "
             "check how people are told apart"
         )
@@ -99,37 +102,40 @@ def _enough(material: Material, by_person: Sequence[Codes]) -> None:
         )
 
 
+def _told(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{n} {kind}" for kind, n in counts.items()) or "nothing was left out"
+
+
 def _of_person(
-    material: Material, rows: Codes, code: int, settings: Settings
-) -> tuple[list[Query], int]:
-    """Queries of one person, and how many pairs were passed over as near-duplicates."""
+    material: Material, rows: Codes, code: int, settings: Settings, passed: Counter[str]
+) -> list[Query]:
+    """Queries of one person; pairs that are passed over are counted."""
     rng = np.random.default_rng([settings.seed, 2, code])
     circle = rng.permutation(rows).tolist()
     most = settings.per_person if len(circle) > 2 else 1
     made: list[Query] = []
-    passed = 0
     for k, row in enumerate(circle):
         if len(made) == most or len(circle) < 2:
             break
         others = circle[k + 1 :] + circle[:k]
-        match, skipped = _match(material, row, others, settings)
-        passed += skipped
+        match = _match(material, row, others, settings, passed)
         if match is not None:
             made.append(Query(code, row, match, _donor(material, row, code, rng)))
-    return made, passed
+    return made
 
 
 def _match(
-    material: Material, row: int, others: list[int], settings: Settings
-) -> tuple[int | None, int]:
-    """The first picture round the circle that shows another context."""
-    passed = 0
+    material: Material, row: int, others: list[int], settings: Settings, passed: Counter[str]
+) -> int | None:
+    """The first picture round the circle that shows another context, and as much face."""
     for other in others:
         if _near(material, row, other):
-            passed += 1
-        elif coverage_gap(material, row, other) <= settings.most_coverage_difference:
-            return other, passed
-    return None, passed
+            passed[NEARLY_THE_SAME] += 1
+        elif coverage_gap(material, row, other) > settings.most_coverage_difference:
+            passed[OTHER_COVERAGE] += 1
+        else:
+            return other
+    return None
 
 
 def coverage_gap(material: Material, row: int, other: int) -> float:

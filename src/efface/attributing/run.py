@@ -135,7 +135,7 @@ def _drawn(
     unequal = int((~played.pair).sum())
     return Drawn(
         rule=plan.rule, context_match=plan.context, people=len({q.person for q in queries}),
-        lone=plan.lone, near_duplicates=plan.near_duplicates, queries=len(queries),
+        lone=plan.lone, passed_over=dict(plan.passed.most_common()), queries=len(queries),
         pairs=int(played.pair.sum()), triplets=int(played.triplet.sum()),
         lost_pairs={"ring not as large as the face": unequal} if unequal else {},
         lost_triplets=dict(lost),

@@ -156,7 +156,7 @@ def to_text(found: Attribution) -> str:
         f"compared  {drawn.pairs:,} pairs and {drawn.triplets:,} triplets of {drawn.people:,} "
         f"people; {drawn.lone:,} people without a second picture in another context"
     )
-    lost = {**drawn.lost_pairs, **drawn.lost_triplets}
+    lost = {**drawn.passed_over, **drawn.lost_pairs, **drawn.lost_triplets}
     if lost:
         lines.append(f"lost      {', '.join(f'{n:,} {kind}' for kind, n in lost.items())}")
     for view in found.views:
