@@ -115,19 +115,17 @@ def altered(crop: Pixels, face: Face, names: list[str]) -> list[Pixels]:
 
 
 class _Work:
-    """Masks and blurs that several forms share are made once."""
+    """The masks and weights that several forms share are made once. Blurs are not: two masks
+    blurred together differ from each alone by rounding, and a form must be the same whatever
+    others are wanted beside it, as its vector is remembered by its name."""
 
     def __init__(self, crop: Pixels, face: Face, names: list[str]) -> None:
-        self.crop, self.names = crop, names
+        self.crop = crop
         self.runs = face_runs(face.landmarks[None], crop.shape[:2])
         self.mask: Masks = self.runs.masks()[0]
-        self._blurred: dict[str, Pixels] = {}
         levels = [float(n.split()[1]) for n in names if n.startswith("shown")]
-        self._weights = (
-            dict(zip(levels, reveal_weights(self.mask, tuple(levels)), strict=True))
-            if levels
-            else {}
-        )
+        weights = reveal_weights(self.mask, tuple(levels)) if levels else ()
+        self._weights = dict(zip(levels, weights, strict=True))
 
     def form(self, name: str) -> Pixels:
         if name == WHOLE:
@@ -135,20 +133,8 @@ class _Work:
         kind, number = name.split()
         if kind == "shown":
             return faded(self.crop, self._weights[float(number)])
-        if name not in self._blurred:
-            self._blur(number)
-        return self._blurred[name]
-
-    def _blur(self, number: str) -> None:
-        """Face and ring of one sigma are parts of one blur."""
-        kinds = [kind for kind in ("face", "ring") if f"{kind} {number}" in self.names]
-        masks = [
-            self.mask if kind == "face" else equal_area_annuli(self.runs).masks[0] for kind in kinds
-        ]
-        stacks = [mask[None] for mask in masks]
-        found = blur_inside(self.crop[None], *stacks, sigma=float(number))
-        for kind, pictures in zip(kinds, found, strict=True):
-            self._blurred[f"{kind} {number}"] = pictures[0]
+        mask = self.mask if kind == "face" else equal_area_annuli(self.runs).masks[0]
+        return blur_inside(self.crop[None], mask[None], sigma=float(number))[0][0]
 
 
 def swapped_key(crop: str, donor: str, swap: Swap) -> str:
