@@ -49,3 +49,12 @@ def test_every_field_of_rendered_faces_is_in_the_table() -> None:
     table = rows(sections(DOCS / "rendered-faces.md")["What is exact"])
     named = {word for row in table for word in in_code(row[0])} - {"RenderedFaces"}
     assert named == {field.name for field in fields(RenderedFaces)}
+
+
+def test_attribution(tmp_path: Path) -> None:
+    pytest.importorskip("dlib")
+    said = play(DOCS / "attribution.md", tmp_path)
+    assert "10 of 10 usable, 5 people" in said
+    assert "dlib_face_recognition_resnet_model_v1: " in said
+    found = (tmp_path / "attribution" / "attribution.json").read_text(encoding="utf-8")
+    assert '"examples": []' in found

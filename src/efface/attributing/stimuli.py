@@ -134,7 +134,8 @@ class _Work:
         if kind == "shown":
             return faded(self.crop, self._weights[float(number)])
         mask = self.mask if kind == "face" else equal_area_annuli(self.runs).masks[0]
-        return blur_inside(self.crop[None], mask[None], sigma=float(number))[0][0]
+        made: Pixels = blur_inside(self.crop[None], mask[None], sigma=float(number))[0][0]
+        return made
 
 
 def swapped_key(crop: str, donor: str, swap: Swap) -> str:

@@ -58,6 +58,28 @@ def from_json(data: bytes, source: str = "attribution") -> Attribution:
     return found
 
 
+def read(path: str | PathLike[str]) -> Attribution:
+    """The attribution stored in a file."""
+    with open(path, "rb") as file:
+        return from_json(file.read(MAX_BYTES + 1), str(path))
+
+
+def is_attribution(path: str | PathLike[str]) -> bool:
+    """Whether a file says of itself that it is one, of any version."""
+    try:
+        with open(path, "rb") as file:
+            found = msgspec.json.decode(file.read(MAX_BYTES + 1), type=_Head)
+    except (OSError, ValueError, msgspec.MsgspecError):
+        return False
+    return found.schema.startswith("efface.attribution/")
+
+
+class _Head(msgspec.Struct):
+    """The one field that every version has."""
+
+    schema: str
+
+
 def to_html(found: Attribution) -> str:
     """A pure function of the JSON."""
     data = to_json(found)

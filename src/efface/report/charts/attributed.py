@@ -10,7 +10,7 @@ from efface.report.charts.marks import Key, Style, legend, series
 from efface.report.words import clip, interval
 from efface.results import Estimate
 
-_LEFT, _RIGHT, _ROW = 112.0, svg.WIDTH - 128.0, 21.0
+_LEFT, _RIGHT, _ROW = 112.0, svg.WIDTH - 152.0, 21.0
 _MOST = 8
 
 
