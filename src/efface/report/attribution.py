@@ -186,6 +186,10 @@ def to_text(found: Attribution) -> str:
             f"{view.name}: sees {view.face_seen:.0%} of the face and {view.ring_seen:.0%} of the "
             f"ring; {view.encoded:,} pictures encoded, {view.remembered:,} remembered"
         )
+        lines.append(f"{view.name} takes  {view.facts.preprocessing}")
+        if view.facts.assumed:
+            assumed = ", ".join(view.facts.assumed)
+            lines.append(f"{view.name}: assumed {assumed}: declare what is not so")
     return "\n".join(lines)
 
 

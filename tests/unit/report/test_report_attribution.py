@@ -95,7 +95,13 @@ def test_every_count_that_shrinks_a_denominator_is_on_the_page() -> None:
     ):  # fmt: skip
         assert words in html
     text = to_text(FULL)
-    for words in ("40 of 50 usable", "8 no face", "1 ring not as large", "2 swap: face at the"):
+    for words in (
+        "assumed colour RGB: declare",
+        "40 of 50 usable",
+        "8 no face",
+        "1 ring not as large",
+        "2 swap: face at the",
+    ):
         assert words in text
 
 
