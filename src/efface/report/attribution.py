@@ -94,10 +94,20 @@ def to_html(found: Attribution) -> str:
         tone="not-applicable" if decided else "inconclusive",
         icon="✓" if decided else "?",
         said=[reasons(one) for one in raw],
+        notes=_notes(found),
         crossings=[crossing(one.preference) for one in found.findings],
         encoders=[(view, _figures(found, view.name)) for view in found.views],
         digest=hashlib.sha256(data).hexdigest(),
     )
+
+
+def _notes(found: Attribution) -> dict[str, str]:
+    """Each note once, with the names of those it is about."""
+    told: dict[str, list[str]] = {}
+    for one in found.findings:
+        for note in one.notes:
+            told.setdefault(note, []).append(f"{clip(one.encoder, 40)}, {clip(one.release, 24)}")
+    return {note: "; ".join(names) for note, names in told.items()}
 
 
 def reasons(one: Finding) -> str:
