@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import efface
+from efface.data.samples import curate
 from efface.report.schema import read, to_json
 from efface.results import Report
 from efface.types import Protection
@@ -46,7 +47,7 @@ def measure(path: Path, mode: str, seed: int, results: Path) -> Report:
     stored = results / f"{path.stem}-{mode}-{seed}.json"
     if stored.exists():
         return read(stored)
-    samples = efface.curate(efface.load(path), 5, seed=seed)
+    samples = curate(efface.load(path), 5, seed=seed)
     samples = replace(samples, dataset=path.stem)
     paper = mode == "paper"
     split = efface.split(

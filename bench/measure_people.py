@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import efface
+from efface.data.samples import curate
 from efface.results import Estimate, Report, Sweep
 from efface.types import Samples, Split
 
@@ -48,7 +49,7 @@ def main() -> None:
 def world(folder: Path) -> tuple[Samples, Split]:
     """Population with the split: 283 people fitted, 70 calibrate, 70 test, the rest attack."""
     everyone = efface.load(folder / f"population_{NAME}.npz")
-    known = efface.curate(efface.load(folder / "embeddings" / f"{NAME}.npz"), 5, seed=SEED)
+    known = curate(efface.load(folder / "embeddings" / f"{NAME}.npz"), 5, seed=SEED)
     files = set(known.attributes["name"].tolist())
     is_known = np.isin(everyone.names[everyone.identity], known.names)
     size = np.bincount(everyone.identity)[everyone.identity]

@@ -9,9 +9,10 @@ from efface._version import __version__
 
 if TYPE_CHECKING:
     from efface.api import audit
+    from efface.attributing.run import attribution
     from efface.auditing.meter import meter
     from efface.data.readers import load
-    from efface.data.samples import curate, samples
+    from efface.data.samples import samples
     from efface.data.splits import split
     from efface.export.safetensors import load_eraser, save_eraser
     from efface.protect.linear.inlp import INLP
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
     from efface.registry import cards
 
 _HOME = {
+    "attribution": "efface.attributing.run",
     "audit": "efface.api",
     "cards": "efface.registry",
-    "curate": "efface.data.samples",
     "load": "efface.data.readers",
     "samples": "efface.data.samples",
     "split": "efface.data.splits",
@@ -45,9 +46,9 @@ __all__ = [
     "RLACE",
     "SAL",
     "__version__",
+    "attribution",
     "audit",
     "cards",
-    "curate",
     "load",
     "load_eraser",
     "meter",

@@ -64,3 +64,12 @@ def test_from_pictures_to_a_report(tmp_path: Path) -> None:
     assert before.encoding.encoder.name in said
     one, two = (tmp_path / "before" / "embeddings.parquet", tmp_path / "emb.parquet")
     assert one.read_bytes() == two.read_bytes()
+
+
+def test_attribution(tmp_path: Path) -> None:
+    pytest.importorskip("dlib")
+    said = play(DOCS / "attribution.md", tmp_path)
+    assert "10 of 10 usable, 5 people" in said
+    assert "dlib_face_recognition_resnet_model_v1: " in said
+    found = (tmp_path / "attribution" / "attribution.json").read_text(encoding="utf-8")
+    assert '"examples": []' in found

@@ -11,6 +11,7 @@ import click
 from efface._version import __version__
 from efface.cli import (
     apply,
+    attribute,
     audit,
     catalogue,
     check,
@@ -44,7 +45,7 @@ def cli() -> None:
 for command in (
     demo.demo, audit.audit, fit.fit, apply.apply, check.check, report.report, reproduce.reproduce,
     catalogue.list_, export.export,
-    encode.encode, models.models,
+    encode.encode, models.models, attribute.attribute,
     inspect.inspect_, sign.keygen, sign.sign, sign.verify_signature,
     serve.serve, vault.vault,
 ):  # fmt: skip

@@ -61,7 +61,7 @@ def require_pairs(samples: Samples, minimum: int = 2) -> None:
     raise DataError(
         f"{samples.dataset}: {len(few)} of {len(people)} identities have fewer than {minimum} "
         f"images: {shown}{more}. Add images of these people, remove them, or keep only people "
-        f"with enough (--images {minimum}, efface.curate)"
+        f"with enough (--images {minimum}, efface.data.samples.curate)"
     )
 
 

@@ -100,7 +100,8 @@ def _blended(
         return _unchanged(picture, share, Outcome.BORDER)
     target = picture.astype(np.float64)
     coloured = recoloured(face, matching(face[inside], target[inside]))
-    whole = blended(coloured, target, inside, REACH * np.sqrt(inside.sum() / np.pi))
+    reach = REACH * np.sqrt(inside.sum() / np.pi)
+    whole = blended(coloured, target, inside, reach, exact=False)
     weight = np.where(inside, feathered(inside, feather), 0)[..., None]
     return as_pixels(target + weight * (whole - target)), inside, share, Outcome.ONE
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import efface
+from efface.data.samples import curate
 from efface.results import Report
 from efface.types import Samples, Split
 
@@ -16,7 +17,7 @@ ATTACKS = ["cosine", "ridge", "lda"]
 
 
 def load(shared: Path, name: str) -> tuple[Samples, Split]:
-    samples = efface.curate(efface.load(shared / "data/lfw/embeddings" / f"{name}.npz"), 5)
+    samples = curate(efface.load(shared / "data/lfw/embeddings" / f"{name}.npz"), 5)
     split = efface.split(samples, fit=203, shadow=80, calibration=70, test=70, seed=0)
     return samples, split
 

@@ -12,6 +12,7 @@ import efface
 from efface.api import fit_projector
 from efface.auditing.seen import Seen
 from efface.data import synthetic
+from efface.data.samples import curate
 from efface.errors import DataError, SplitError
 from efface.protect.linear.eraser import LinearEraser
 from efface.report.gate import exit_code
@@ -46,7 +47,7 @@ def said(report: Report, words: str) -> bool:
 def test_what_was_fitted_on_all_of_these_cannot_be_audited_on_them(samples: Samples) -> None:
     everybody = efface.ISP(rank=4).fit(samples).eraser_
     bare = dataclasses.replace(everybody, fingerprints=())  # the digest alone is proof
-    few = efface.curate(samples, 6)
+    few = curate(samples, 6)
     for given, more in ((everybody, {}), (bare, {}), (bare, {"unseen": True})):
         with pytest.raises(DataError, match="it has not seen"):
             efface.audit(samples, protections=[given], **FAST, **more)
@@ -93,7 +94,7 @@ def test_a_leak_fails_whoever_was_tested(samples: Samples, eraser: LinearEraser)
 
 
 def test_some_of_the_people_recognised_is_not_all(samples: Samples, eraser: LinearEraser) -> None:
-    few = efface.curate(samples, 3, seed=1)
+    few = curate(samples, 3, seed=1)
     report = efface.audit(few, protections=[eraser], **FAST)
     found = protected(report).identities_recognised
     assert 0 < found < 36
@@ -106,7 +107,7 @@ def test_some_of_the_people_recognised_is_not_all(samples: Samples, eraser: Line
 def test_people_are_recognised_before_curation(
     samples: Samples, eraser: LinearEraser, images: int
 ) -> None:
-    few = efface.curate(samples, images, seed=1)
+    few = curate(samples, images, seed=1)
     report = efface.audit(few, protections=[eraser], drawn_from=samples, **FAST)
     assert protected(report).identities_recognised == 36
     assert report.subject.parts["fit"] == [36, 36 * images]

@@ -16,6 +16,7 @@ from efface.auditing.cases import Rules
 from efface.auditing.partner import in_both, partner
 from efface.auditing.scene import Scene
 from efface.data import synthetic
+from efface.data.samples import curate
 from efface.errors import DataError, PlanError
 from efface.results import Transfer
 from efface.types import Samples
@@ -46,8 +47,8 @@ def names(scene: Scene, *parts: str) -> set[str]:
 @pytest.mark.parametrize("seed", [0, 3])
 def test_two_selections_of_the_same_people_keep_their_parts_apart(seed: int) -> None:
     whole = people(80, images=12)
-    one = scene(efface.curate(whole, 5, seed=0), seed)
-    two, note = partner(one, efface.curate(whole, 5, seed=1), RULES)
+    one = scene(curate(whole, 5, seed=0), seed)
+    two, note = partner(one, curate(whole, 5, seed=1), RULES)
     assert not names(one, "fit") & names(two, "calibration", "test")
     assert not names(two, "fit") & names(one, "calibration", "test")
     assert len(names(two, "fit")) == 32
@@ -108,7 +109,7 @@ def test_too_few_other_people_are_refused_with_names() -> None:
 
 def moved(cache: Path | None = None, **more: Any) -> Transfer:
     whole = people(80, images=10)
-    one, other = (efface.curate(whole, 5, seed=seed) for seed in (0, 1))
+    one, other = (curate(whole, 5, seed=seed) for seed in (0, 1))
     asked = {"attacks": ["cosine", "ridge"], **FAST, **more}
     report = efface.audit(
         one, protections=[efface.ISP(rank=4)], cache=cache, transfer=other, **asked

@@ -106,3 +106,9 @@ def test_no_mask_and_all_mask() -> None:
     assert np.array_equal(blended(picture(8), target, MASK & False), target)
     with pytest.raises(DataError, match="no edge"):
         blended(target, target, MASK | True)
+
+
+def test_half_the_digits_move_no_pixel_by_a_hundredth() -> None:
+    source, target = picture(3), picture(4)
+    exact, quick = (blended(source, target, MASK, 4.0, exact=way) for way in (True, False))
+    assert np.abs(exact - quick).max() < 0.01

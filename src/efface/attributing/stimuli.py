@@ -1,0 +1,159 @@
+"""The altered forms of one picture: face blurred, ring blurred, surroundings revealed, face
+exchanged. Made in worker processes, once for all encoders."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from efface.attributing.lens import Lens
+from efface.attributing.settings import Settings
+from efface.attributing.swaps import Swap
+from efface.faces.annulus import equal_area_annuli
+from efface.faces.blur import blur_inside
+from efface.faces.face import Face, Outcome, Pixels
+from efface.faces.mask import Masks, face_runs
+from efface.faces.reveal import faded, reveal_weights
+
+WHOLE = "whole"
+_SOURCE = Path(__file__).resolve().parents[1]
+
+
+def face_blurred(sigma: float) -> str:
+    """The name of a form; names are what vectors are remembered by."""
+    return WHOLE if sigma == 0 else f"face {sigma:g}"
+
+
+def ring_blurred(sigma: float) -> str:
+    return f"ring {sigma:g}"
+
+
+def revealed_to(level: float) -> str:
+    return WHOLE if level == 1 else f"shown {level:g}"
+
+
+def forms(settings: Settings, ring: bool) -> tuple[str, ...]:
+    """All forms of one picture, the untouched one first."""
+    names = [WHOLE, *map(face_blurred, settings.blurs)]
+    names += [ring_blurred(settings.occlusion)] * ring
+    return (*names, *(revealed_to(level) for level in settings.levels[:-1]))
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """A crop on the disk, and the face in it."""
+
+    file: str
+    row: int
+    face: Face
+
+    def pixels(self) -> Pixels:
+        held: Pixels = np.load(self.file, mmap_mode="r")
+        return np.array(held[self.row])
+
+
+@dataclass(frozen=True, eq=False)
+class Strip:
+    """One picture whose altered forms are wanted: a crop, or a crop with another's face in it."""
+
+    key: str
+    """SHA-256 of its content, before anything is altered."""
+    crop: Place
+    donor: Place | None
+    wants: tuple[tuple[Lens, tuple[str, ...]], ...]
+    """For each lens the forms for which some encoder has no vector."""
+
+    def __str__(self) -> str:
+        return f"crop {self.crop.row} of {self.crop.file}"
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """The forms as encoders see them; none where a face could not be exchanged."""
+
+    strip: Strip
+    seen: tuple[Pixels, ...]
+    """For each lens of the strip, in the order of its forms."""
+    swap: Outcome = Outcome.ONE
+    covered: float = 1.0
+
+
+@dataclass(frozen=True)
+class Make:
+    """The task that worker processes run."""
+
+    settings: Settings
+    swap: Swap
+
+    def __call__(self, strip: Strip) -> Made:
+        crop, face = strip.crop.pixels(), strip.crop.face
+        outcome, covered = Outcome.ONE, 1.0
+        if strip.donor is not None:
+            donor = strip.donor
+            crop, outcome, covered = self.swap(crop, face, donor.pixels(), donor.face)
+            if outcome is not Outcome.ONE:
+                return Made(strip, tuple(np.zeros((0, 1, 1, 3), np.uint8) for _ in strip.wants),
+                            outcome, covered)  # fmt: skip
+        wanted = list(dict.fromkeys(name for _, names in strip.wants for name in names))
+        made = dict(zip(wanted, altered(crop, face, wanted), strict=True))
+        seen = tuple(
+            lens.cut(np.stack([made[name] for name in names]), face, crop)
+            for lens, names in strip.wants
+        )
+        return Made(strip, seen, outcome, covered)
+
+
+def altered(crop: Pixels, face: Face, names: list[str]) -> list[Pixels]:
+    """The forms of these names, in their order."""
+    work = _Work(crop, face, names)
+    return [work.form(name) for name in names]
+
+
+class _Work:
+    """The masks and weights that several forms share are made once. Blurs are not: two masks
+    blurred together differ from each alone by rounding, and a form must be the same whatever
+    others are wanted beside it, as its vector is remembered by its name."""
+
+    def __init__(self, crop: Pixels, face: Face, names: list[str]) -> None:
+        self.crop = crop
+        self.runs = face_runs(face.landmarks[None], crop.shape[:2])
+        self.mask: Masks = self.runs.masks()[0]
+        levels = [float(n.split()[1]) for n in names if n.startswith("shown")]
+        weights = reveal_weights(self.mask, tuple(levels)) if levels else ()
+        self._weights = dict(zip(levels, weights, strict=True))
+
+    def form(self, name: str) -> Pixels:
+        if name == WHOLE:
+            return self.crop
+        kind, number = name.split()
+        if kind == "shown":
+            return faded(self.crop, self._weights[float(number)])
+        mask = self.mask if kind == "face" else equal_area_annuli(self.runs).masks[0]
+        made: Pixels = blur_inside(self.crop[None], mask[None], sigma=float(number))[0][0]
+        return made
+
+
+def swapped_key(crop: str, donor: str, swap: Swap) -> str:
+    """The content of a crop with another's face, before it is made."""
+    return hashlib.sha256(f"{swap.name} {swap.digest} {crop} {donor}".encode()).hexdigest()
+
+
+@cache
+def code_digest() -> str:
+    """SHA-256 over the code that alters pictures: what it made before a change is not taken for
+    what it makes now."""
+    sha = hashlib.sha256()
+    files = [*sorted((_SOURCE / "faces").glob("*.py")), Path(__file__),
+             Path(__file__).with_name("lens.py"), Path(__file__).with_name("swaps.py")]  # fmt: skip
+    for file in files:
+        sha.update(file.read_bytes())
+    return sha.hexdigest()
+
+
+Tell = Callable[[str, int, int], None]
+"""Progress: which stage, how many of how many."""
