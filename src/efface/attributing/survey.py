@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from efface.attributing.material import Left, Material, Part, Row, described
+from efface.attributing.material import Left, Material, Part, described
 from efface.attributing.settings import Settings
 from efface.attributing.stimuli import Tell, code_digest
 from efface.encoders.weights import file_digest
@@ -22,7 +22,7 @@ from efface.encoding.given import given_faces_of
 from efface.encoding.prepare import Batch
 from efface.encoding.spool import spooled
 from efface.errors import PictureError
-from efface.faces.crop import crops
+from efface.faces.crop import Crops, crops
 from efface.faces.face import Finding, Outcome, Pixels
 from efface.faces.find import find_faces, given_faces
 from efface.pictures.decode import Limits, decode
@@ -71,24 +71,28 @@ class Look:
     limits: Limits = field(default_factory=Limits)
 
     def __call__(self, batch: Batch) -> tuple[Part, Pixels]:
-        rows: list[Row] = []
         left: list[Left] = []
-        pictures: list[Pixels] = []
+        used: list[Entry] = []
+        made: list[Crops] = []
+        hashes: list[str] = []
         treated: Counter[str] = Counter()
         for entry in batch.entries:
             try:
-                row, crop, remarks = self._one(entry)
+                crop, phash, remarks = self._one(entry)
             except PictureError as error:
                 left.append(Left(entry.name, entry.identity, error.kind, str(error)))
                 continue
-            rows.append(row)
-            pictures.append(crop)
+            used.append(entry)
+            made.append(crop)
+            hashes.append(phash)
             treated.update(remarks)
-        side = self.settings.canvas
-        stack = np.stack(pictures) if pictures else np.zeros((0, side, side, 3), np.uint8)
-        return Part(rows, left, dict(treated)), stack
+        together = _joined(made, self.settings.canvas)
+        names, people = [e.name for e in used], [e.identity for e in used]
+        rows = described(together, names, people, hashes)
+        return Part(rows, left, dict(treated)), together.pictures
 
-    def _one(self, entry: Entry) -> tuple[Row, Pixels, tuple[str, ...]]:
+    def _one(self, entry: Entry) -> tuple[Crops, str, tuple[str, ...]]:
+        """The crop of one picture, its perceptual hash, and what is worth counting about it."""
         decoded = decode(entry.read(), self.limits)
         finding = self.finder.find(decoded.pixels, entry.name)
         if finding.face is None:
@@ -102,8 +106,19 @@ class Look:
             raise PictureError(made.findings[0].outcome.value, made.findings[0].detail)
         phash = perceptual_hash(decoded.pixels).tobytes().hex()
         several = ("several faces",) * (finding.outcome is Outcome.SEVERAL)
-        [row] = described(made, [entry.name], [entry.identity], [phash])
-        return row, made.pictures[0], (*decoded.remarks, *several)
+        return made, phash, (*decoded.remarks, *several)
+
+
+def _joined(made: list[Crops], side: int) -> Crops:
+    """Crops of single pictures as those of one batch: rings are searched for side by side."""
+    return Crops(
+        np.concatenate([np.zeros((0, side, side, 3), np.uint8), *(m.pictures for m in made)]),
+        np.arange(len(made)),
+        tuple(face for m in made for face in m.faces),
+        np.array([m.coverage[0] for m in made]),
+        np.array([m.padding[0] for m in made]),
+        tuple(finding for m in made for finding in m.findings),
+    )
 
 
 def survey(source: Source, look: Look, folder: Path, workers: int, tell: Tell) -> Material:

@@ -83,7 +83,8 @@ def swapped(
 def seen_through(face: Reals, matrix: Points, size: tuple[int, int]) -> Placed:
     """A picture through a map, and where in ``size`` it has pixels of its own."""
     whole = np.ones((*face.shape[:2], 1), np.float32)
-    return warped(face, matrix, size), warped(whole, matrix, size)[..., 0] > 0.999
+    seen = warped(np.concatenate([face, whole], axis=2), matrix, size)
+    return seen[..., :-1], seen[..., -1] > 0.999
 
 
 def _moved(picture: Pixels, points: Points, source: Pixels, source_points: Points) -> Placed:
