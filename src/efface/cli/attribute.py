@@ -89,8 +89,8 @@ def attribute(images: str, **typed: Any) -> int:
     no second pass; killed at any moment, the same command goes on where it stopped.
     """
     from efface.attributing.run import attribution
-    from efface.cli.stages import Stages
     from efface.pictures.decode import Limits
+    from efface.progress import Stages
     from efface.report.attribution import to_json
     from efface.threads import cores
 

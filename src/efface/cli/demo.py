@@ -17,7 +17,8 @@ from efface.cli.options import seed_option
 def demo(out: str, seed: int) -> int:
     """Make a synthetic world, audit it, fit a projector, apply it, audit again, report.
 
-    The numbers are of an artificial world; they show the way, not the safety of an encoder.
+    Where dlib is installed, the same for pictures of rendered people, which its recogniser encodes.
+    The numbers are of artificial worlds; they show the way, not the safety of an encoder.
     """
     from efface import demo as show
 

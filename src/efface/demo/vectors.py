@@ -1,4 +1,4 @@
-"""The whole way on a world with known truth: what ``make demo`` runs."""
+"""Vectors of a world with known truth: fit, apply, audit before and after."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def run(folder: Path, seed: int) -> Iterator[str]:
     )  # fmt: skip
     report.save(folder)
     before, after = report.worst("raw"), report.worst()
-    yield f"   before: {_line(before)}"
-    yield f"   after:  {_line(after)}"
+    yield f"   before: {line(before)}"
+    yield f"   after:  {line(after)}"
     yield f"   {report.verdict.headline}"
     yield f"5. the report: {folder / 'report.html'}"
 
@@ -69,7 +69,7 @@ def _apply(eraser: LinearEraser, vectors: Path, clean: Path) -> Receipt:
     return run_order(Order(source, target, default_path(target), workers=1), eraser)
 
 
-def _line(worst: Worst) -> str:
+def line(worst: Worst) -> str:
     return f"worst-case TAR at FAR 1e-2: {worst.tar} by {worst.attacker}"
 
 
