@@ -31,7 +31,7 @@ from efface.protect.template.base import TemplateShell
 from efface.protect.template.pictures import Matrix, average, pictures
 from efface.types import Template
 from efface.vault import tables
-from efface.vault.attempts import Rules, Subject, charge, forget, give_back
+from efface.vault.attempts import Rules, Subject, charge, forget, give_back, neighbours
 from efface.vault.configurations import Configuration, Configurations
 from efface.vault.retention import KEEP, check, prune
 from efface.vault.store import Store, newest, record
@@ -155,7 +155,9 @@ class Vault:
     def _subjects(self, name: str, source: str) -> tuple[Subject, ...]:
         """Whose failure it would be; who asks without a source is counted by user alone."""
         user = Subject("user", name, self.rules.user)
-        return (user, Subject("source", source, self.rules.source)) if source else (user,)
+        if not source:
+            return (user,)
+        return user, Subject("source", neighbours(source), self.rules.source)
 
     def _admitted(self, event: str, name: str, source: str, subjects: tuple[Subject, ...]) -> Held:
         """Charge the try, and read what is held of the name, in one transaction."""
