@@ -19,8 +19,9 @@ _PORT = re.compile(r"(?P<v4>\d+(\.\d+){3}):\d+|\[(?P<v6>[^]]*)\](:\d+)?")
 class Access:
     """Without a ``token`` only verification is served.
 
-    A refusal is sent ``floor`` seconds after its request came, so that its time does not tell what
-    was remembered and what was read. ``source_header`` names the header in which a trusted proxy
+    A refusal is sent ``floor`` seconds later than working it out takes, counted from when its
+    request came, so that its time does not tell what was remembered and what was read; 0: at once.
+    ``source_header`` names the header in which a trusted proxy
     says where a request comes from.
     """
 
