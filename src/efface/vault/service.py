@@ -186,9 +186,18 @@ class Vault:
         except EffaceError as error:  # of an older pepper that is missing, too
             _log.error("a template cannot be tried: %s", type(error).__name__)
             why = "unreadable"
-        current = self.configurations.get(held.current)
-        current.scheme.verify(current.decoy, vectors, current.nobody)
+        nobody = self._decoy(held.current)
+        nobody.scheme.verify(nobody.decoy, vectors, nobody.nobody)
         return why
+
+    def _decoy(self, number: int) -> Configuration:
+        """Of the configuration in force; of the newest known while its pepper has yet to come here:
+        else an error would tell who is not enrolled."""
+        try:
+            return self.configurations.get(number)
+        except EffaceError as error:
+            _log.error("the configuration in force cannot be read: %s", type(error).__name__)
+            return self.configurations.latest()
 
     def _renewed(
         self, held: Held, name: str, vectors: Matrix, *, required: bool

@@ -112,6 +112,29 @@ def test_a_lost_older_pepper_is_a_wrong_face(
     assert "cannot be tried: VaultError" in caplog.text
 
 
+def test_a_pepper_that_has_yet_to_come_tells_nobody_who_is_enrolled(
+    address: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Put in force elsewhere: this service goes on by what it knows, for all names alike."""
+    here = [PEPPER]
+    with (
+        closing(made(address, mrp(hardening=peppered()), peppers=lambda: here)) as running,
+        closing(vault_at(address, peppers=both)) as other,
+    ):
+        running.enrol("ann", face(0))
+        other.configure(mrp(hardening=peppered(OTHER_PEPPER)))
+        for name in ("ann", "nobody"):
+            assert running.verify(name, face(1)) is False
+        assert "the configuration in force cannot be read" in caplog.text
+        assert running.verify("ann", face(0, 1))
+        assert _numbers(running) == {"ann": 1}
+        with pytest.raises(VaultError, match="pepper"):
+            running.enrol("bob", face(1))
+        here.insert(0, OTHER_PEPPER)
+        assert running.verify("ann", face(0, 1))
+        assert _numbers(running) == {"ann": 2}
+
+
 def test_vectors_of_another_length_are_another_vault(address: str) -> None:
     x = np.random.default_rng(0).standard_normal((20, 48))
     others = Samples(x / np.linalg.norm(x, axis=1, keepdims=True), np.arange(20),
