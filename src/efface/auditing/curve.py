@@ -213,6 +213,8 @@ class _Curve:
             "A point is read off the borders of pairs; the best is enrolled and tried again.",
             f"People share {self.rules.lattices} lattices, with a secret each: intervals leave out "
             "that lattices differ.",
+            "The best point is chosen on the people it is measured on: for others, expect a TPR a "
+            "little lower or fewer guesses.",
             "Core seconds are those of the machine that measured.",
         ]
 

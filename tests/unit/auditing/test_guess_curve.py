@@ -162,6 +162,7 @@ def test_the_best_holds_when_people_are_enrolled(curve: GuessCurve) -> None:
             continue
         assert (each.best.point.tpr.value or 0) >= 0.9
         assert (each.best.check.tpr.value or 0) >= 0.9
+    assert any("chosen on the people it is measured on" in note for note in curve.notes)
     one = arm(curve, "paper").best
     assert one is not None
     assert one.check.guesses_50 is not None
