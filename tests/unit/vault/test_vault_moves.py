@@ -266,6 +266,18 @@ def test_the_drill_counts_who_would_be_let_in(address: str) -> None:
     assert "recovered 0 vectors of 8" in found["too few"].note
 
 
+def test_without_the_pepper_the_door_cannot_be_asked_and_the_drill_says_so(tmp_path: Path) -> None:
+    """Not: nobody was let in."""
+    knows = {"knows": Inside(lambda n: np.stack([face(p, 1) for p in range(n)]))}
+    with closing(made(str(tmp_path / "v"), l2fe(hardening=peppered()), peppers=both)) as vault:
+        vault.enrol("ann", face(0))
+        stolen = dump.take(vault.store, 1.0)
+    for given, value in (((), None), ((OTHER_PEPPER,), None), ((PEPPER,), 1.0)):
+        for found in drill(loot(stolen, given), knows, PEOPLE, np.random.default_rng(0)):
+            assert found.accepted.value == value
+            assert ("give its file with --pepper" in found.note) == (value is None)
+
+
 def test_every_registered_attack_runs_on_a_leak(tmp_path: Path) -> None:
     """MRP without a pepper falls to its pseudo-inverse; who knows nothing is turned away."""
     with closing(made(str(tmp_path / "v.db"), mrp())) as vault:
