@@ -28,7 +28,7 @@ from efface.errors import EffaceWarning, PlanError
 from efface.hazmat.derive import KeyDerivation
 from efface.hazmat.expand import SEED_BYTES
 from efface.judge.template import share
-from efface.measure.guesses import guesses, guesses_for_half, guesses_seen
+from efface.measure.guesses import guesses, guesses_for_half, guesses_seen, per_guess
 from efface.protect.template.bases import Shared
 from efface.protect.template.hardening import PAPER
 from efface.readings import GuessArm, GuessBest, GuessCheck, GuessCurve, GuessPoint
@@ -151,7 +151,7 @@ class _Curve:
         low, high = np.quantile(drawn, [0.025, 0.975], method="nearest")
         if math.isinf(low):  # nobody fell: what the upper ends of both rates vouch for
             opened = self._share(tried > 0, np.ones(people)).high or 1.0
-            low = min(guesses(fpr.high or 1.0, 0.5), guesses(opened / made, 0.5))
+            low = min(guesses(fpr.high or 1.0, 0.5), guesses(per_guess(opened, made), 0.5))
         return _end(half), float(low), _end(float(high)), seen
 
     def _share(self, hits: Any, tries: Any) -> Estimate:
@@ -213,6 +213,8 @@ class _Curve:
             "A point is read off the borders of pairs; the best is enrolled and tried again.",
             f"People share {self.rules.lattices} lattices, with a secret each: intervals leave out "
             "that lattices differ.",
+            "The best point is chosen on the people it is measured on: for others, expect a TPR a "
+            "little lower or fewer guesses.",
             "Core seconds are those of the machine that measured.",
         ]
 

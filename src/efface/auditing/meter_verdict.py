@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from efface.measure.guesses import guesses
+from efface.measure.guesses import guesses, per_guess
 from efface.readings import AttackReading, Guessing, MeterVerdict
 from efface.results import Estimate
 
@@ -52,7 +52,7 @@ def fewest(attacks: Sequence[AttackReading], guessing: Guessing) -> float:
         if attack.guesses_50 is not None:
             found.append(float(attack.guesses_50))
         elif attack.opened.value and attack.tries > 1:  # one fixed query cannot be repeated
-            found.append(guesses(attack.opened.value / attack.tries, 0.5))
+            found.append(guesses(per_guess(attack.opened.value, attack.tries), 0.5))
     return min(found)
 
 

@@ -30,6 +30,13 @@ def guesses(fmr: float, success: float) -> float:
     return float(math.ceil(math.log1p(-success) / math.log1p(-fmr) - 1e-9))
 
 
+def per_guess(opened: float, made: int) -> float:
+    """The chance of one guess at which so many guesses open this share of the people:
+    1 - (1 - share)^(1 / made). The share over ``made`` is less, and would flatter the scheme."""
+    bits(opened)  # refuses what is no rate
+    return 1.0 if opened == 1 else -math.expm1(math.log1p(-opened) / made)
+
+
 def guesses_for_half(tried: NDArray[np.int64], made: int, stranger: float) -> tuple[float, bool]:
     """Guesses that open half of the templates, and whether that many were seen to.
 
@@ -41,7 +48,7 @@ def guesses_for_half(tried: NDArray[np.int64], made: int, stranger: float) -> tu
     seen = guesses_seen(tried, 0.5)
     if seen is not None:
         return (float(seen), True) if seen <= by_rate else (by_rate, False)
-    return min(guesses(float((tried > 0).mean()) / made, 0.5), by_rate), False
+    return min(guesses(per_guess(float((tried > 0).mean()), made), 0.5), by_rate), False
 
 
 def guesses_seen(tried: NDArray[np.int64], success: float) -> int | None:

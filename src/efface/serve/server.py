@@ -130,6 +130,7 @@ def settings(app: Any, limits: Limits) -> uvicorn.Config:
         log_level="warning",
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # else what a client says of itself is believed behind a local proxy
         timeout_keep_alive=_IDLE_SECONDS,
         timeout_graceful_shutdown=math.ceil(limits.timeout),
     )

@@ -62,7 +62,7 @@ def _desk(limits: Limits, scheme: str) -> Desk:
 async def _running(routes: Routes) -> AsyncIterator[None]:
     # A thread per request: BLAS threads on top of them would only fight for the same cores.
     with one_blas_thread():
-        routes.vault.tidy()
+        routes.upkeep()
         tidying = asyncio.create_task(_tidied(routes))
         yield
         tidying.cancel()
@@ -76,7 +76,7 @@ async def _tidied(routes: Routes) -> None:
     while True:
         await asyncio.sleep(TIDY_EVERY)
         with suppress(VaultError):  # the store has logged it
-            await loop.run_in_executor(routes.desk.threads, routes.vault.tidy)
+            await loop.run_in_executor(routes.desk.threads, routes.upkeep)
 
 
 def _add_people(app: FastAPI, routes: Routes) -> None:

@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from ipaddress import IPv6Address, IPv6Network
 
 from sqlalchemy import Connection, TextClause, delete, text, update
 
@@ -54,6 +55,17 @@ class Subject:
     @property
     def digest(self) -> str:
         return hashlib.blake2b(self.name.encode(), digest_size=32).hexdigest()
+
+
+def neighbours(source: str) -> str:
+    """Whose failures count together: an address, or the 2^64 of IPv6 that one customer has."""
+    try:
+        address = IPv6Address(source.partition("%")[0])
+    except ValueError:
+        return source
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(IPv6Network((address, 64), strict=False))
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from scipy.stats import beta
 from efface.errors import DataError, EffaceError, EffaceWarning, PlanError
 from efface.protect.template import restore, unpack
 from efface.protect.template.base import TemplateShell
+from efface.protect.template.hardening import ELSEWHERE
 from efface.readings import Leakage
 from efface.registry import cards, make, nearest
 from efface.results import Estimate, Threat
@@ -111,6 +112,8 @@ def _finding(
     name, attack = named
     where = (name, kind, part.number, part.scheme.card.name)
     needs = str(getattr(attack, "without_helper", "")) if kind == "partial" else ""
+    if part.scheme.hardening.pepper == ELSEWHERE:  # every verify would fail, and look like safety
+        needs = "nobody can ask the door without the pepper: give its file with --pepper"
     if needs:
         return Finding(*where, Estimate(None), needs)
     try:

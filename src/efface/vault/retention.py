@@ -24,7 +24,7 @@ def prune(store: Store, now: float, keep: float) -> int:
     """Remove the lines older than ``keep`` seconds; how many.
 
     Age is counted from the newest line where that is older than the clock: a clock set forward
-    removes no more than was due when the last thing happened.
+    removes no more than was due when the last thing happened, before it or under it.
     """
     if not keep:
         return 0

@@ -27,6 +27,7 @@ from efface.serve.problem import Problem
 from efface.serve.vectors import JSON
 from efface.vault.access import Access
 from efface.vault.asks import read_ask, read_name
+from efface.vault.pace import slowest
 from efface.vault.service import Vault
 
 _log = logging.getLogger("efface.vault")
@@ -41,6 +42,14 @@ class Routes:
     vault: Vault
     desk: Desk
     access: Access
+    pace: float = 0.0
+    """Seconds that working out a refusal takes, whoever is asked for."""
+
+    def upkeep(self) -> None:
+        """What is due at the start and now and then."""
+        self.vault.tidy()
+        if self.access.floor:
+            self.pace = slowest(self.vault.configurations)
 
     @property
     def dim(self) -> int:
@@ -79,8 +88,12 @@ class Routes:
         accepted = await self._run(request, partial(how, ask.user, ask.vectors, source))
         self.desk.metrics.vectors.inc(len(ask.vectors))
         if not accepted:  # no thread is held meanwhile
-            await asyncio.sleep(max(0.0, begun + self.access.floor - time.monotonic()))
+            await asyncio.sleep(max(0.0, begun + self._least - time.monotonic()))
         return JSONResponse({"accepted": accepted})
+
+    @property
+    def _least(self) -> float:
+        return self.access.floor + self.pace
 
     async def _run(self, request: Request, work: Callable[[], T]) -> T:
         try:

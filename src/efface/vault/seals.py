@@ -55,8 +55,9 @@ class Sealed:
         if any(is_sealed(other) for other in others) or (mark == "" and peppers and not adopt):
             raise VaultError(
                 f"configuration {self.number} is not sealed by the pepper: if this vault had none "
-                "so far, put one in force with 'efface vault rotate --new-pepper', or give none; "
-                "else somebody changed the database: restore a backup"
+                "so far, put one in force with 'efface vault rotate --new-pepper' and a file that "
+                "is not there yet, or give none; else somebody changed the database: restore a "
+                "backup"
             )
         return choose(peppers, mark)
 

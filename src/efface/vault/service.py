@@ -31,7 +31,7 @@ from efface.protect.template.base import TemplateShell
 from efface.protect.template.pictures import Matrix, average, pictures
 from efface.types import Template
 from efface.vault import tables
-from efface.vault.attempts import Rules, Subject, charge, forget, give_back
+from efface.vault.attempts import Rules, Subject, charge, forget, give_back, neighbours
 from efface.vault.configurations import Configuration, Configurations
 from efface.vault.retention import KEEP, check, prune
 from efface.vault.store import Store, newest, record
@@ -155,7 +155,9 @@ class Vault:
     def _subjects(self, name: str, source: str) -> tuple[Subject, ...]:
         """Whose failure it would be; who asks without a source is counted by user alone."""
         user = Subject("user", name, self.rules.user)
-        return (user, Subject("source", source, self.rules.source)) if source else (user,)
+        if not source:
+            return (user,)
+        return user, Subject("source", neighbours(source), self.rules.source)
 
     def _admitted(self, event: str, name: str, source: str, subjects: tuple[Subject, ...]) -> Held:
         """Charge the try, and read what is held of the name, in one transaction."""
@@ -184,9 +186,18 @@ class Vault:
         except EffaceError as error:  # of an older pepper that is missing, too
             _log.error("a template cannot be tried: %s", type(error).__name__)
             why = "unreadable"
-        current = self.configurations.get(held.current)
-        current.scheme.verify(current.decoy, vectors, current.nobody)
+        nobody = self._decoy(held.current)
+        nobody.scheme.verify(nobody.decoy, vectors, nobody.nobody)
         return why
+
+    def _decoy(self, number: int) -> Configuration:
+        """Of the configuration in force; of the newest known while its pepper has yet to come here:
+        else an error would tell who is not enrolled."""
+        try:
+            return self.configurations.get(number)
+        except EffaceError as error:
+            _log.error("the configuration in force cannot be read: %s", type(error).__name__)
+            return self.configurations.latest()
 
     def _renewed(
         self, held: Held, name: str, vectors: Matrix, *, required: bool

@@ -68,8 +68,8 @@ def arm(curve: GuessCurve, name: str) -> GuessArm:
 def test_guesses_for_half_seen_by_rate_and_by_strangers() -> None:
     seen = np.array([1, 4, 9, 0, 0])  # of five people three fell: the third at guess 9
     assert guesses_for_half(seen, 100, 0.0) == (9.0, True)
-    few = np.array([1, 0, 0, 0, 0])  # 0.2 / 100 a guess: log 0.5 / log 0.998
-    assert guesses_for_half(few, 100, 0.0) == (347.0, False)
+    few = np.array([1, 0, 0, 0, 0])  # 100 log 0.5 / log 0.8: at that rate 100 open 0.2
+    assert guesses_for_half(few, 100, 0.0) == (311.0, False)
     assert guesses_for_half(few, 100, 0.01) == (69.0, False)  # strangers are better guesses
     assert guesses_for_half(seen, 100, 0.25) == (3.0, False)
     assert guesses_for_half(np.zeros(5, np.int64), 100, 0.0) == (float("inf"), False)
@@ -162,6 +162,7 @@ def test_the_best_holds_when_people_are_enrolled(curve: GuessCurve) -> None:
             continue
         assert (each.best.point.tpr.value or 0) >= 0.9
         assert (each.best.check.tpr.value or 0) >= 0.9
+    assert any("chosen on the people it is measured on" in note for note in curve.notes)
     one = arm(curve, "paper").best
     assert one is not None
     assert one.check.guesses_50 is not None

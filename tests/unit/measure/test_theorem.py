@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from efface.errors import DataError
-from efface.measure.guesses import bits, guesses, guesses_seen
+from efface.measure.guesses import bits, guesses, guesses_for_half, guesses_seen, per_guess
 from efface.measure.theorem import Theorem1
 
 PAPER = Theorem1(m=180, l=60, q=130003, r=91, balls=8e9, radius=100, error=2.0**-64)
@@ -88,3 +88,16 @@ def test_guesses_that_were_seen() -> None:
     assert guesses_seen(tried, 0.5) == 3
     assert guesses_seen(tried, 0.75) == 9
     assert guesses_seen(tried, 0.99) is None
+
+
+def test_a_share_is_extended_at_the_rate_that_gave_it() -> None:
+    """So a search that ended one person short of half is no dearer than one that did not."""
+    import numpy as np
+
+    assert per_guess(0.75, 2) == pytest.approx(0.5)
+    assert per_guess(0.0, 9) == 0
+    assert per_guess(1.0, 9) == 1
+    for share in (0.02, 0.3, 0.49):  # that many guesses open that share again
+        assert 1 - (1 - per_guess(share, 5000)) ** 5000 == pytest.approx(share)
+    tried = np.array([1] * 499 + [0] * 501)
+    assert guesses_for_half(tried, 5000, 0.0)[0] == pytest.approx(5000, rel=0.01)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from vault_world import Clock, closing, face, made, rows
 
 from efface.errors import AttemptsError, PlanError
-from efface.vault.attempts import Bucket, Rule, Rules, drained, wait
+from efface.vault.attempts import Bucket, Rule, Rules, drained, neighbours, wait
 from efface.vault.service import Vault
 
 pytestmark = pytest.mark.filterwarnings("ignore::efface.errors.EffaceWarning")
@@ -53,6 +53,32 @@ def test_a_source_is_counted_over_all_users_and_others_go_on(address: str) -> No
             vault.verify("ann", face(0), "10.0.0.1")
         assert vault.verify("ann", face(0), "10.0.0.2")
         assert failures(vault, "ann", "10.0.0.3") == 3, "the refusal was not charged to ann"
+
+
+def test_neighbours_of_the_sixth_version_are_one_source(address: str) -> None:
+    """One customer has 2^64 addresses: a limit for each would be none."""
+    with closing(made(address, rules=RULES)) as vault:
+        for n in range(5):
+            assert failures(vault, f"guess {n}", f"2001:db8::{n}", 1) == 1
+        with pytest.raises(AttemptsError):
+            vault.verify("ann", face(0), "2001:db8:0:0:ffff::1")
+        assert not vault.verify("ann", face(0), "2001:db8:0:1::1")
+        logged = rows(vault, "SELECT source FROM vault_audit WHERE outcome = 'limited'")
+        assert logged == [("2001:db8:0:0:ffff::1",)], "the log has the address itself"
+
+
+@pytest.mark.parametrize(
+    ("source", "counted"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:db8::7%eth0", "2001:db8::/64"),
+        ("door", "door"),
+        ("192.0.2.7, 10.0.0.1", "192.0.2.7, 10.0.0.1"),
+    ],
+)
+def test_what_a_source_is_counted_as(source: str, counted: str) -> None:
+    assert neighbours(source) == counted
 
 
 def test_success_is_not_charged_and_forgives_no_failure(address: str) -> None:

@@ -210,6 +210,19 @@ def test_a_vault_gets_its_first_pepper(here: Path, capsys: pytest.CaptureFixture
     assert efface("verify", "ann", "01.npy", "--pepper", "first") == 0
 
 
+def test_a_vault_that_was_swapped_for_one_without_a_pepper_is_not_taken_over(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who can write the database waits for the next rotation: it must not seal a laxer radius."""
+    assert efface("init", "people.npz", *MRP, "--pepper", "p") == 0
+    lax = [*MRP[:-1], "threshold=1.9"]
+    assert efface("init", "people.npz", *lax, "--db", "o.db") == 0
+    (here / "o.db").replace(here / "v.db")
+    assert efface("rotate", "--new-pepper", "--pepper", "p") == 2
+    assert "not sealed by the pepper" in capsys.readouterr().err
+    assert len((here / "p").read_text().split()) == 1, "nor was a pepper added"
+
+
 def test_old_lines_of_the_log_are_pruned(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert efface("init", "people.npz", *MRP) == 0
     capsys.readouterr()

@@ -112,6 +112,29 @@ def test_a_lost_older_pepper_is_a_wrong_face(
     assert "cannot be tried: VaultError" in caplog.text
 
 
+def test_a_pepper_that_has_yet_to_come_tells_nobody_who_is_enrolled(
+    address: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Put in force elsewhere: this service goes on by what it knows, for all names alike."""
+    here = [PEPPER]
+    with (
+        closing(made(address, mrp(hardening=peppered()), peppers=lambda: here)) as running,
+        closing(vault_at(address, peppers=both)) as other,
+    ):
+        running.enrol("ann", face(0))
+        other.configure(mrp(hardening=peppered(OTHER_PEPPER)))
+        for name in ("ann", "nobody"):
+            assert running.verify(name, face(1)) is False
+        assert "the configuration in force cannot be read" in caplog.text
+        assert running.verify("ann", face(0, 1))
+        assert _numbers(running) == {"ann": 1}
+        with pytest.raises(VaultError, match="pepper"):
+            running.enrol("bob", face(1))
+        here.insert(0, OTHER_PEPPER)
+        assert running.verify("ann", face(0, 1))
+        assert _numbers(running) == {"ann": 2}
+
+
 def test_vectors_of_another_length_are_another_vault(address: str) -> None:
     x = np.random.default_rng(0).standard_normal((20, 48))
     others = Samples(x / np.linalg.norm(x, axis=1, keepdims=True), np.arange(20),
@@ -241,6 +264,18 @@ def test_the_drill_counts_who_would_be_let_in(address: str) -> None:
     assert found["gives nothing"].accepted.value == 0
     assert found["too few"].accepted.value is None
     assert "recovered 0 vectors of 8" in found["too few"].note
+
+
+def test_without_the_pepper_the_door_cannot_be_asked_and_the_drill_says_so(tmp_path: Path) -> None:
+    """Not: nobody was let in."""
+    knows = {"knows": Inside(lambda n: np.stack([face(p, 1) for p in range(n)]))}
+    with closing(made(str(tmp_path / "v"), l2fe(hardening=peppered()), peppers=both)) as vault:
+        vault.enrol("ann", face(0))
+        stolen = dump.take(vault.store, 1.0)
+    for given, value in (((), None), ((OTHER_PEPPER,), None), ((PEPPER,), 1.0)):
+        for found in drill(loot(stolen, given), knows, PEOPLE, np.random.default_rng(0)):
+            assert found.accepted.value == value
+            assert ("give its file with --pepper" in found.note) == (value is None)
 
 
 def test_every_registered_attack_runs_on_a_leak(tmp_path: Path) -> None:

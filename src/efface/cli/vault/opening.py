@@ -53,7 +53,8 @@ def audit_option(function: F) -> F:
 def opened(
     db: str, pepper: str | None, bases: str, *, create: bool = False, adopt: bool = False
 ) -> Iterator[Vault]:
-    """The vault, closed again at the end; ``adopt`` where its first pepper may be yet to come."""
+    """The vault, closed again at the end; ``adopt`` where its first pepper is yet to come, in a
+    file that is not there: who has one already knows a vault without it for another's."""
     from efface.extras import need
 
     need("sqlalchemy", "vault")

@@ -37,7 +37,7 @@ TOKEN = "EFFACE_VAULT_TOKEN"
               show_default=True, help="Seconds until failures are forgotten.")  # fmt: skip
 @audit_option
 @click.option("--floor", type=click.FloatRange(0), default=0.25, show_default=True,
-              help="Seconds that a refusal takes at least.")  # fmt: skip
+              help="Seconds that a refusal takes beyond its slowest hash; 0: none.")  # fmt: skip
 @click.option("--source-header", metavar="NAME", help="Header of a trusted proxy with the source.")
 @click.option("--concurrency", type=click.IntRange(1), metavar="N",
               help="Requests computed at one time; one per core by default.")  # fmt: skip

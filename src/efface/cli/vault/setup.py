@@ -85,7 +85,8 @@ def rotate(user: str | None, file: str | None, db: str, pepper: str | None, base
     """
     if (user is None) != (file is None):
         raise click.UsageError("give both USER and FILE, or neither")
-    with opened(db, pepper, bases, adopt=new_pepper) as vault:
+    first = new_pepper and pepper is not None and not Path(pepper).exists()
+    with opened(db, pepper, bases, adopt=first) as vault:
         if user is not None and file is not None:
             renewed = vault.rotate(user, vectors_of(file))
             click.echo("renewed" if renewed else "refused")

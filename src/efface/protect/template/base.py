@@ -280,8 +280,12 @@ class TemplateShell(ABC):
             return np.zeros(count, bool)
         if self.hardening.probes == "mean":
             return self._accept(parts, average(made, "probes"))
-        votes = self._accept(parts, made.reshape(count * each, -1)).reshape(count, each)
-        return np.asarray(votes.sum(axis=1) >= self.hardening.votes)
+        rows = made.reshape(count * each, -1)
+        if count == 1:  # a login: each picture costs a hash, or its time would tell the votes
+            votes = np.concatenate([self._accept(parts, row) for row in rows[:, None]])
+        else:
+            votes = self._accept(parts, rows)
+        return np.asarray(votes.reshape(count, each).sum(axis=1) >= self.hardening.votes)
 
     def _require_fit(self) -> None:
         if "radius_" not in vars(self):

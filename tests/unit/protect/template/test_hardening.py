@@ -148,6 +148,21 @@ def test_a_try_costs_one_hash_whether_it_is_right_or_wrong(make: Any) -> None:
         assert kdf.calls == 1
 
 
+@pytest.mark.parametrize("make", [small, lambda **how: FacialFE(scale=2.0, **how)])
+def test_each_picture_of_a_vote_costs_one_hash_whether_it_is_right_or_wrong(make: Any) -> None:
+    """Right ones decode to one message. Hashed once, they would tell how many votes were won."""
+    samples = crowd()
+    kdf = Counting()
+    scheme = make(hardening=Hardening(kdf=kdf, probes="vote", votes=2, of=3)).fit(samples)
+    right, wrong = samples.data[0], samples.data[30]
+    template = scheme.enrol(right, rng_of())
+    for probe, said in (([right] * 3, True), ([right, right, wrong], True),
+                        ([right, wrong, -wrong], False), ([wrong] * 3, False)):  # fmt: skip
+        kdf.calls = 0
+        assert scheme.verify(template, np.stack(probe)) == said
+        assert kdf.calls == 3
+
+
 def test_the_derivation_decides_the_record() -> None:
     samples = crowd()
     made = [
