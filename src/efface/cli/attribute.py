@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from efface.attributing.survey import Finder
     from efface.attributing.swaps import Swap
     from efface.attributions import Attribution
-    from efface.protect.linear.eraser import LinearEraser
+    from efface.export.safetensors import Projector
 
 EXPECTED = ("face", "context")
 
@@ -177,16 +177,16 @@ def _swap(typed: dict[str, Any]) -> Swap:
 
 def _projectors(given: tuple[str, ...]) -> Projectors:
     """All by the names of their encoders, or none."""
-    from efface.export.safetensors import load_eraser
+    from efface.export.safetensors import read_projector
 
-    named: dict[str, list[LinearEraser]] = {}
-    plain: list[LinearEraser] = []
+    named: dict[str, list[Projector]] = {}
+    plain: list[Projector] = []
     for one in given:
         name, equals, path = one.rpartition("=")
         if equals and not Path(one).exists():
-            named.setdefault(name, []).append(load_eraser(path))
+            named.setdefault(name, []).append(read_projector(path))
         else:
-            plain.append(load_eraser(one))
+            plain.append(read_projector(one))
     if named and plain:
         raise PlanError("name the encoder of every projector, as ENCODER=FILE, or of none")
     return named or plain
