@@ -13,13 +13,16 @@ from PIL import Image
 from seeing import SIDE, Seeing
 
 import efface
-from efface.attributing import encode
+from efface.attributing import cosines, encode
+from efface.attributing.cosines import Roles
 from efface.attributing.run import attribution
 from efface.attributing.settings import Settings
 from efface.attributing.survey import Finder
 from efface.attributing.vectors import Vectors, key_of
 from efface.attributions import Attribution
+from efface.diagnose import attributed
 from efface.errors import DataError, EffaceWarning, PlanError
+from efface.measure.means import Clusters
 from efface.protect.linear.eraser import LinearEraser
 from efface.report.attribution import to_json
 
@@ -187,8 +190,46 @@ def test_near_duplicates_are_no_other_context(people: tuple[Path, Path], tmp_pat
     assert found.drawn.passed_over == {"nearly the same picture": 6}
 
 
+def roles_of(monkeypatch: pytest.MonkeyPatch) -> list[Roles]:
+    """The roles of the next run."""
+    held: list[Roles] = []
+
+    def kept(*given: object) -> Roles:
+        held.append(cosines.roles(*given))  # type: ignore[arg-type]
+        return held[-1]
+
+    monkeypatch.setattr("efface.attributing.run.roles", kept)
+    return held
+
+
+def other_than(played: list[Roles], who: str, people: tuple[int, ...]) -> int:
+    """Queries in which neither the query's person nor ``who`` is among these."""
+    parts = played[0].people
+    return int((~np.isin(parts["query"], people) & ~np.isin(parts[who], people)).sum())
+
+
+def test_intervals_draw_strangers_and_donors_too(
+    people: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played = roles_of(monkeypatch)
+    used: dict[str, Clusters] = {}
+    for name in ("importance", "preference", "revelation"):
+        real = getattr(attributed, name)
+        monkeypatch.setattr(
+            attributed, name, lambda *a, n=name, r=real: (used.setdefault(n, a[-1]), r(*a))[1]
+        )
+    run(people, tmp_path / "cache")
+    query = played[0].people["query"]
+    for name, who in (("importance", "stranger"), ("preference", "donor"), ("revelation", "donor")):
+        second = used[name].second
+        assert second is not None
+        assert np.array_equal(used[name].person, query)  # everybody has a query here
+        assert np.array_equal(second, played[0].people[who])
+        assert not (second == query).any()
+
+
 def test_people_the_projector_was_fitted_on_are_left_out(
-    people: tuple[Path, Path], tmp_path: Path
+    people: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     encoder = Seeing(0.5)
     run(people, tmp_path / "cache", encoders=[encoder])
@@ -203,11 +244,20 @@ def test_people_the_projector_was_fitted_on_are_left_out(
     samples = efface.samples(held.take(keys)[some], np.array(list(rows.values()))[some])
     with pytest.warns(EffaceWarning, match="2 identities only"):
         fitted = efface.ISP(rank=1, force=True).fit(samples).eraser_
+    played = roles_of(monkeypatch)
     found = run(people, tmp_path / "cache", encoders=[encoder], projectors=[fitted]).findings[1]
     assert found.projector["people recognised here"] == 2
     assert found.importance is not None
     assert found.importance.fii.n == 6 * 2
-    assert "left out" in found.notes[0]
+    assert "their 4 queries are left out" in found.notes[0]
+    # Nor are they strangers to others, or lend their faces.
+    assert found.preference is not None
+    assert found.revelation is not None
+    strangers, donors = (other_than(played, who, (1, 2)) for who in ("stranger", "donor"))
+    assert 0 < strangers < 12
+    assert 0 < donors < 12
+    assert found.importance.strangers.n == found.importance.specific.n == strangers
+    assert found.preference.cpi[0].n == found.revelation.median.n == donors
 
 
 def test_an_encoder_that_gives_no_numbers_for_some_pictures(
@@ -233,7 +283,26 @@ def test_an_encoder_that_gives_zeros_only_is_undecided_and_says_so(
 
     found = run(people, tmp_path / "cache", encoders=[Zero(0.5)]).findings[0]
     assert (found.side, found.importance, found.preference) == ("undecided", None, None)
-    assert "16 pairs and 16 triplets" in found.notes[0]
+    assert "16 pairs, 16 pairs with strangers, 16 triplets of CPI" in found.notes[0]
+
+
+def test_triplets_that_only_b_star_loses_are_told(
+    people: tuple[Path, Path], tmp_path: Path
+) -> None:
+    class Dark(Seeing):
+        """Sees nothing where most is plain grey."""
+
+        def encode(self, images: object, /) -> object:  # type: ignore[override]
+            found = super().encode(images)  # type: ignore[arg-type]
+            grey = (np.asarray(images) == 128).all(axis=3).mean(axis=(1, 2)) > 0.3
+            return np.where(grey[:, None], 0, found).astype(np.float32)
+
+    found = run(people, tmp_path / "cache", encoders=[Dark(0.5)]).findings[0]
+    assert found.preference is not None
+    assert found.preference.cpi[0].n == 16
+    assert found.revelation is None
+    assert found.notes == ["16 triplets of B* have no finite vector of this encoder and are left "
+                           "out"]  # fmt: skip
 
 
 def test_a_projector_that_removes_everything_is_named_and_ends_no_run(
