@@ -23,7 +23,6 @@ from efface.protect.linear.eraser import LinearEraser
 from efface.results import Scalar
 from efface.types import Codes, Samples
 
-
 _SECOND = ("stranger", "donor")
 """Whom a value depends on beside the query's own person."""
 

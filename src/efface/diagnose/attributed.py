@@ -26,9 +26,7 @@ SLACK, FLAT = 0.01, 0.05
 _MOST_BINS = 30
 
 
-def importance(
-    cosines: Similarities, clusters: Clusters, strangers: Clusters
-) -> Importance | None:
+def importance(cosines: Similarities, clusters: Clusters, strangers: Clusters) -> Importance | None:
     """None where there is no pair; ``strangers`` knows who the stranger of each query is."""
     values = one.face_importance(cosines.whole, cosines.face, cosines.ring)
     others = one.face_importance(*cosines.strangers.T)

@@ -20,6 +20,7 @@ from efface.attributing.settings import Settings
 from efface.attributing.survey import Finder
 from efface.attributing.vectors import Vectors, key_of
 from efface.attributions import Attribution
+from efface.data.rendered.world import World, triplets
 from efface.diagnose import attributed
 from efface.errors import DataError, EffaceWarning, PlanError
 from efface.measure.means import Clusters
@@ -70,6 +71,26 @@ def test_every_picture_is_counted_once(people: tuple[Path, Path], tmp_path: Path
     assert drawn.queries == 6 * 2 + 1  # one where there are two pictures
     assert found.geometry.coverage.mean == pytest.approx(0.33, abs=0.005)
     assert (found.geometry.area_difference.largest or 1) <= 0.02
+
+
+def test_a_given_face_that_is_none_is_counted_and_ends_no_run(
+    people: tuple[Path, Path], tmp_path: Path
+) -> None:
+    with np.load(people[1]) as held:
+        arrays = {name: held[name] for name in held.files}
+    arrays["box"][4] = arrays["box"][4][[2, 3, 0, 1]]  # right of its left edge
+    np.savez(tmp_path / "faces.npz", **arrays)
+    found = run((people[0], tmp_path / "faces.npz"), tmp_path / "cache")
+    assert found.pictures.left_out == {"refused": 1}
+    assert found.pictures.usable == 23
+
+
+def test_triplets_that_cannot_be_used_are_told(tmp_path: Path) -> None:
+    made = triplets(World(people=8, contexts=8, size=SIDE, pose=0.3, seed=1), count=6)
+    made.identity_match.boxes[0] += [100, 0, 100, 0]  # beyond the edge
+    found = attribution(made, [Seeing(0.5)], settings=SETTINGS, cache=tmp_path)
+    assert found.drawn.queries == len(made.query) - 1
+    assert found.drawn.passed_over == {"a picture of the triplet cannot be used": 1}
 
 
 def test_the_same_seed_gives_the_same_bytes_whatever_the_workers(
@@ -137,6 +158,18 @@ def test_a_damaged_part_of_the_cache_is_made_again(
     after = run(people, tmp_path / "cache", encoders=[again])
     assert again.calls == before.views[0].encoded
     assert after.findings == before.findings
+
+
+def test_swaps_without_a_record_are_made_again_and_not_encoded_again(
+    people: tuple[Path, Path], tmp_path: Path
+) -> None:
+    before = run(people, tmp_path / "cache")
+    [record] = (tmp_path / "cache").glob("swaps-*.json")
+    record.write_bytes(record.read_bytes()[:100])
+    again = Seeing(0.5)
+    after = run(people, tmp_path / "cache", encoders=[again])
+    assert again.calls == 0
+    assert (after.findings, after.drawn) == (before.findings, before.drawn)
 
 
 def test_crops_that_were_cut_short_are_made_again(

@@ -243,8 +243,8 @@ CASES = [
     text_for_pictures, no_encoder_but_a_detector_like_file, an_output_that_is_a_file,
     a_cache_that_is_a_file, a_projector_of_another_encoder,
     a_projector_of_another_encoder_of_the_same_length, a_named_projector_of_another_encoder,
-    a_projector_that_is_none, a_projector_for_nobody, half_a_swap_network, a_swap_network_that_is_none,
-    a_canvas_too_small, aligned_faces_of_an_odd_size,
+    a_projector_that_is_none, a_projector_for_nobody, half_a_swap_network,
+    a_swap_network_that_is_none, a_canvas_too_small, aligned_faces_of_an_odd_size,
 ]  # fmt: skip
 
 
