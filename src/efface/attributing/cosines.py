@@ -39,6 +39,8 @@ class Roles:
     """Both rings are as large as their faces."""
     triplet: NDArray[np.bool_]
     """There is a context match."""
+    people: dict[str, NDArray[np.int64]]
+    """Who is in each: ``query``, ``stranger``, and the ``donor`` of the context match's face."""
 
 
 def roles(material: Material, plan: Plan, swap: Swap, known: Swaps) -> Roles:
@@ -56,6 +58,11 @@ def roles(material: Material, plan: Plan, swap: Swap, known: Swaps) -> Roles:
         triplet=np.array(
             [q.ready or not known.failed(k) for q, k in zip(queries, context, strict=True)]
         ),
+        people={
+            "query": np.array([q.person for q in queries], np.int64),
+            "stranger": material.codes[strangers],
+            "donor": material.codes[[q.other for q in queries]],
+        },
     )
 
 

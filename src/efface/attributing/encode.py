@@ -74,12 +74,14 @@ def _strips(
     for key, (row, donor, names) in wanted_forms(material, plan, settings, swap).items():
         if donor is not None and known.failed(key):
             continue
+        # Vectors without a record of their swap: it is made again, and they are not.
+        again = donor is not None and key not in known.held
         missing: dict[Lens, list[str]] = {}
         for seat in to:
             lacks = [name for name in names if key_of(key, name) not in seat.vectors]
             seat.remembered += len(names) - len(lacks)
             held = missing.setdefault(seat.lens, [])
-            held += [name for name in lacks if name not in held]
+            held += [name for name in (names if again else lacks) if name not in held]
         wants = tuple((lens, tuple(some)) for lens, some in missing.items() if some)
         if wants:
             other = None if donor is None else material.place(donor)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,8 @@ from efface.faces.crop import Crops, crops
 from efface.faces.face import Face, Finding, Pixels
 from efface.faces.find import given_faces
 from efface.stores import disk
+
+UNUSABLE = "a picture of the triplet cannot be used"
 
 
 def rendered_material(made: Triplets, settings: Settings, folder: Path) -> tuple[Material, Plan]:
@@ -44,7 +47,9 @@ def rendered_material(made: Triplets, settings: Settings, folder: Path) -> tuple
     )
     if not queries:
         raise DataError("none of the rendered triplets can be used: raise their size")
-    return material, Plan(queries, EXACT, "rendered")
+    lost = len(made.query) - len(queries)
+    passed = Counter({UNUSABLE: lost} if lost else {})
+    return material, Plan(queries, EXACT, "rendered", passed=passed)
 
 
 def _name(faces: RenderedFaces, row: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from efface.attributions import Finding, Importance, Preference, Revelation, Side
 from efface.results import Estimate, Scalar
@@ -49,30 +49,32 @@ def explained(findings: Sequence[Finding]) -> list[str]:
     return said
 
 
-def recognised(queries: int, projector: dict[str, Scalar]) -> list[str]:
-    """Whether the people measured are new to the projector."""
+def recognised(lost: Mapping[str, int], projector: dict[str, Scalar]) -> list[str]:
+    """Whether the people measured are new to the projector; ``lost`` counts the queries in which
+    those who are not have each part."""
     if not projector:
         return []
-    people = projector["people recognised here"]
-    if people:
+    people, fitted = projector["people recognised here"], projector["people fitted on"]
+    if not people:
         return [
-            f"{people} people the projector was fitted on were recognised; their {queries} "
-            "queries are left out"
+            "nobody here was recognised as one of the people the projector was fitted on; people "
+            "are recognised by vectors of the very same crops only"
         ]
+    rest = "" if people == fitted else f" of {fitted}"
+    more = "" if people == fitted else "; others of them may be among those left"
     return [
-        "nobody here was recognised as one of the people the projector was fitted on; people are "
-        "recognised by vectors of the very same crops only"
+        f"{people}{rest} people the projector was fitted on were recognised; their "
+        f"{lost['query']} queries are left out, and with them whatever they are the stranger "
+        f"({lost['stranger']}) or lend the face of ({lost['donor']}){more}"
     ]
 
 
-def without_vectors(pairs: int, triplets: int) -> list[str]:
+def without_vectors(lost: Mapping[str, int]) -> list[str]:
     """Where an encoder's own vectors are missing."""
-    if not pairs and not triplets:
+    told = [f"{count} {name}" for name, count in lost.items() if count]
+    if not told:
         return []
-    return [
-        f"{pairs} pairs and {triplets} triplets have no finite vector of this encoder and are left "
-        "out of its figures"
-    ]
+    return [f"{', '.join(told)} have no finite vector of this encoder and are left out"]
 
 
 def not_tested(kind: str, context: str) -> list[str]:

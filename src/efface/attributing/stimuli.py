@@ -145,10 +145,12 @@ def swapped_key(crop: str, donor: str, swap: Swap) -> str:
 
 @cache
 def code_digest() -> str:
-    """SHA-256 over the code that alters pictures: what it made before a change is not taken for
-    what it makes now."""
+    """SHA-256 over the code that opens, alters and encodes pictures: what it made before a change
+    is not taken for what it makes now."""
     sha = hashlib.sha256()
-    files = [*sorted((_SOURCE / "faces").glob("*.py")), Path(__file__),
+    folders = ("pictures", "faces", "encoders")
+    files = [*(file for one in folders for file in sorted((_SOURCE / one).glob("*.py"))),
+             Path(__file__),
              Path(__file__).with_name("lens.py"), Path(__file__).with_name("swaps.py")]  # fmt: skip
     for file in files:
         sha.update(file.read_bytes())

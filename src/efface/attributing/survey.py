@@ -21,11 +21,11 @@ from efface.encoding.ahead import ahead
 from efface.encoding.given import given_faces_of
 from efface.encoding.prepare import Batch
 from efface.encoding.spool import spooled
-from efface.errors import PictureError
+from efface.errors import DataError, PictureError
 from efface.faces.crop import Crops, crops
 from efface.faces.face import Finding, Outcome, Pixels
 from efface.faces.find import find_faces, given_faces
-from efface.pictures.decode import Limits, decode
+from efface.pictures.decode import Decoded, Limits, decode
 from efface.pictures.entry import Entry, Source
 from efface.pictures.likeness import perceptual_hash
 from efface.scale.runner import Processes, Runner, Serial, in_order
@@ -94,6 +94,14 @@ class Look:
     def _one(self, entry: Entry) -> tuple[Crops, str, tuple[str, ...]]:
         """The crop of one picture, its perceptual hash, and what is worth counting about it."""
         decoded = decode(entry.read(), self.limits)
+        try:
+            return self._cropped(entry, decoded)
+        except PictureError:
+            raise
+        except DataError as error:  # the finder itself was checked before the work
+            raise PictureError("refused", str(error)) from error
+
+    def _cropped(self, entry: Entry, decoded: Decoded) -> tuple[Crops, str, tuple[str, ...]]:
         finding = self.finder.find(decoded.pixels, entry.name)
         if finding.face is None:
             raise PictureError(finding.outcome.value, finding.detail)

@@ -25,8 +25,8 @@ class Swap:
 
     @property
     def digest(self) -> str:
-        """Of what it depends on beside this code."""
-        return str(self._opened().digest) if self.network else ""
+        """Of what it depends on beside this code: the network, and whose vectors it reads."""
+        return f"{self._opened().digest} {self._read_by}" if self.network else ""
 
     def check(self) -> None:
         """Load the network, so that what is wrong with it shows before any work."""
@@ -43,15 +43,20 @@ class Swap:
         return made.pictures[0], made.outcomes[0], float(made.covered[0])
 
     def _opened(self) -> Any:
-        if self.network not in _HELD:
+        place = (self.network, self._read_by)
+        if place not in _HELD:
             from efface.faces.swap_network import open_swap_network
 
             read = self.recogniser
-            _HELD[self.network] = open_swap_network(
+            _HELD[place] = open_swap_network(
                 self.network, lambda faces: read.encode(list(faces)), threads=1
             )
-        return _HELD[self.network]
+        return _HELD[place]
+
+    @property
+    def _read_by(self) -> str:
+        return str(self.recogniser.facts.weights)
 
 
-_HELD: dict[str, Any] = {}
-"""Networks of this process, by their files."""
+_HELD: dict[tuple[str, str], Any] = {}
+"""Networks of this process, by their files and recognisers."""

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from efface.attributing.settings import Settings
     from efface.attributing.survey import Finder
     from efface.attributing.swaps import Swap
-    from efface.attributions import Attribution
-    from efface.protect.linear.eraser import LinearEraser
+    from efface.attributions import Attribution, Finding
+    from efface.export.safetensors import Projector
 
 EXPECTED = ("face", "context")
 
@@ -119,13 +119,18 @@ def exit_code(found: Attribution, expected: str | None) -> int:
     """Without a gate 0, or 3 where nothing could be measured; with one as for an audit."""
     raw = [one for one in found.findings if one.release == "raw"]
     if expected is None:
-        nothing = all(f.importance is None and f.preference is None for f in found.findings)
-        few = all(f.importance is None or f.importance.fii.value is None for f in found.findings)
-        return 3 if nothing or few else 0
+        return 0 if any(_measured(one) for one in found.findings) else 3
     sides = {one.side for one in raw}
     if sides == {expected}:
         return 0
     return 3 if sides <= {expected, "undecided"} else 1
+
+
+def _measured(found: Finding) -> bool:
+    """Whether there is any figure."""
+    fii, cpi = found.importance, found.preference
+    figures = [fii.fii if fii else None, cpi.cpi[0] if cpi else None]
+    return any(one is not None and one.value is not None for one in figures)
 
 
 def _settings(typed: dict[str, Any]) -> Settings:
@@ -177,16 +182,16 @@ def _swap(typed: dict[str, Any]) -> Swap:
 
 def _projectors(given: tuple[str, ...]) -> Projectors:
     """All by the names of their encoders, or none."""
-    from efface.export.safetensors import load_eraser
+    from efface.export.safetensors import read_projector
 
-    named: dict[str, list[LinearEraser]] = {}
-    plain: list[LinearEraser] = []
+    named: dict[str, list[Projector]] = {}
+    plain: list[Projector] = []
     for one in given:
         name, equals, path = one.rpartition("=")
         if equals and not Path(one).exists():
-            named.setdefault(name, []).append(load_eraser(path))
+            named.setdefault(name, []).append(read_projector(path))
         else:
-            plain.append(load_eraser(one))
+            plain.append(read_projector(one))
     if named and plain:
         raise PlanError("name the encoder of every projector, as ENCODER=FILE, or of none")
     return named or plain

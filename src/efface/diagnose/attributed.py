@@ -26,8 +26,8 @@ SLACK, FLAT = 0.01, 0.05
 _MOST_BINS = 30
 
 
-def importance(cosines: Similarities, clusters: Clusters) -> Importance | None:
-    """None where there is no pair."""
+def importance(cosines: Similarities, clusters: Clusters, strangers: Clusters) -> Importance | None:
+    """None where there is no pair; ``strangers`` knows who the stranger of each query is."""
     values = one.face_importance(cosines.whole, cosines.face, cosines.ring)
     others = one.face_importance(*cosines.strangers.T)
     there = np.isfinite(values)
@@ -36,8 +36,8 @@ def importance(cosines: Similarities, clusters: Clusters) -> Importance | None:
     whole = np.where(there, cosines.whole, np.nan)
     return Importance(
         fii=mean(values, clusters),
-        strangers=mean(others, clusters),
-        specific=mean(values - others, clusters),
+        strangers=mean(others, strangers),
+        specific=mean(values - others, strangers),
         face=mean(whole - cosines.face, clusters),
         ring=mean(whole - cosines.ring, clusters),
         similarity=mean(whole, clusters),
@@ -48,7 +48,8 @@ def importance(cosines: Similarities, clusters: Clusters) -> Importance | None:
 def preference(
     cosines: Similarities, sigmas: tuple[float, ...], clusters: Clusters
 ) -> Preference | None:
-    """CPI at every sigma, its change, and the sigma at which it reaches one half."""
+    """CPI at every sigma, its change, and the sigma at which it reaches one half; ``clusters``
+    knows whose face is in each context match."""
     votes = one.prefers_context(cosines.identity, cosines.context)
     votes = np.where(np.isfinite(votes).all(axis=1, keepdims=True), votes, np.nan)
     if not np.isfinite(votes).any():
@@ -68,9 +69,10 @@ def preference(
 
 
 def revelation(
-    cosines: Similarities, levels: tuple[float, ...], clusters: Clusters
+    cosines: Similarities, levels: tuple[float, ...], own: Clusters, clusters: Clusters
 ) -> Revelation | None:
-    """The median of B*, how much of it is censored, and whether the series behave."""
+    """The median of B*, how much of it is censored, and whether the series behave; ``clusters``
+    knows whose face is in each context match, ``own`` is of the pairs of one person."""
     first = one.overtaken_at(cosines.identity_shown, cosines.context_shown)
     there = np.isfinite(cosines.identity_shown - cosines.context_shown).all(axis=1)
     known = first >= 0
@@ -90,7 +92,7 @@ def revelation(
         overtaken=over,
         without_preference=int((there & ~known).sum()),
         context_rises=share(one.rises(means[0], SLACK), clusters),
-        identity_flat=share(one.stays(means[1], FLAT), clusters),
+        identity_flat=share(one.stays(means[1], FLAT), own),
         slack=SLACK,
         flat=FLAT,
         context_similarity=[float(x) for x in np.nanmean(means[0], axis=0)],

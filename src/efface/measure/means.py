@@ -1,7 +1,8 @@
 """Means and shares over clusters of people, with the intervals of P14.
 
 A value belongs to one person; people are drawn again with replacement and take all their values
-along. Shares get the guards of :mod:`efface.measure.intervals`, so that none and all of the cases
+along. Where a value depends on a second person too, such as whose face was lent, that one is drawn
+as well. Shares get the guards of :mod:`efface.measure.intervals`, so that none and all of the cases
 never give an interval of no width.
 """
 
@@ -13,7 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from efface.measure.intervals import Weights, draw, interval, rate_draws, reach, unknown
+from efface.measure.intervals import (
+    Weights,
+    draw,
+    interval,
+    rate_draws,
+    reach,
+    sums_by_pair,
+    unknown,
+)
 from efface.results import Estimate
 
 LEAST = 5
@@ -32,15 +41,20 @@ class Clusters:
     weights: Weights
     """Resamples x people."""
     level: float = 0.95
+    second: NDArray[np.int64] | None = None
+    """The other person on whom each value depends, numbered alike; None where there is none."""
 
     @classmethod
     def of(
-        cls, codes: NDArray[Any], count: int, rng: np.random.Generator, level: float = 0.95
-    ) -> Clusters:
+        cls, codes: NDArray[Any], count: int, rng: np.random.Generator, level: float = 0.95,
+        second: NDArray[Any] | None = None,
+    ) -> Clusters:  # fmt: skip
         """From any codes of people; ``count`` resamples."""
-        known, person = np.unique(codes, return_inverse=True)
-        people = max(len(known), 1)
-        return cls(person.reshape(-1).astype(np.int64), draw(people, count, rng), level)
+        both = [codes] if second is None else [codes, second]
+        known, number = np.unique(np.concatenate(both), return_inverse=True)
+        parts = number.reshape(len(both), -1).astype(np.int64)
+        weights = draw(max(len(known), 1), count, rng)
+        return cls(parts[0], weights, level, None if second is None else parts[1])
 
     @property
     def people(self) -> int:
@@ -55,7 +69,30 @@ class Clusters:
 
     def draws(self, values: Values) -> Values:
         """The mean in every resample; values that are not finite are not there."""
-        return rate_draws(*self.sums(values, np.isfinite(values)), self.weights)
+        there = np.isfinite(values)
+        if self.second is None:
+            return rate_draws(*self.sums(values, there), self.weights)
+        return pair_draws(values[there], self.person[there], self.second[there], self.weights)
+
+
+def pair_draws(
+    values: Values, one: NDArray[np.int64], two: NDArray[np.int64], weights: Weights
+) -> Values:
+    """The mean in every resample of values that depend on two people: each moves it with its own
+    weight, to first order.
+
+    What is chance between the two would be counted with either. With R, the squared residuals by
+    person, and S, those by pair, the variance of the sum is about R - S, and that of these draws
+    before they are shrunk is R (compare :func:`efface.measure.intervals.pair_shrink`).
+    """
+    if not len(values):
+        return np.full(len(weights), np.nan)
+    off, people = values - values.mean(), weights.shape[1]
+    by_person = np.bincount(one, off, people) + np.bincount(two, off, people)
+    by_pair = sums_by_pair(one, two, off, people)[2]
+    spread, chance = float(by_person @ by_person), float(by_pair @ by_pair)
+    shrink = np.sqrt(max(1 - chance / spread, 0.5)) if spread > 0 else 1.0
+    return np.asarray(values.mean() + shrink * (weights @ by_person) / len(values))
 
 
 def mean(values: Values, clusters: Clusters) -> Estimate:

@@ -116,8 +116,9 @@ def reasons(one: Finding) -> str:
     parts = []
     if held is not None and held.specific.value is not None:
         parts.append(
-            f"Blurring the faces costs {interval(held.specific)} more of what two pictures of one "
-            "person have in common than blurring as much around them"
+            f"Blurring the faces, compared with blurring as much around them, costs two pictures "
+            f"of one person {interval(held.specific)} more of their similarity than it costs those "
+            "of two people"
         )
     if cpi is not None and cpi.cpi[0].value is not None:
         parts.append(

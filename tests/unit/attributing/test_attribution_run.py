@@ -13,13 +13,17 @@ from PIL import Image
 from seeing import SIDE, Seeing
 
 import efface
-from efface.attributing import encode
+from efface.attributing import cosines, encode
+from efface.attributing.cosines import Roles
 from efface.attributing.run import attribution
 from efface.attributing.settings import Settings
 from efface.attributing.survey import Finder
 from efface.attributing.vectors import Vectors, key_of
 from efface.attributions import Attribution
+from efface.data.rendered.world import World, triplets
+from efface.diagnose import attributed
 from efface.errors import DataError, EffaceWarning, PlanError
+from efface.measure.means import Clusters
 from efface.protect.linear.eraser import LinearEraser
 from efface.report.attribution import to_json
 
@@ -67,6 +71,26 @@ def test_every_picture_is_counted_once(people: tuple[Path, Path], tmp_path: Path
     assert drawn.queries == 6 * 2 + 1  # one where there are two pictures
     assert found.geometry.coverage.mean == pytest.approx(0.33, abs=0.005)
     assert (found.geometry.area_difference.largest or 1) <= 0.02
+
+
+def test_a_given_face_that_is_none_is_counted_and_ends_no_run(
+    people: tuple[Path, Path], tmp_path: Path
+) -> None:
+    with np.load(people[1]) as held:
+        arrays = {name: held[name] for name in held.files}
+    arrays["box"][4] = arrays["box"][4][[2, 3, 0, 1]]  # right of its left edge
+    np.savez(tmp_path / "faces.npz", **arrays)
+    found = run((people[0], tmp_path / "faces.npz"), tmp_path / "cache")
+    assert found.pictures.left_out == {"refused": 1}
+    assert found.pictures.usable == 23
+
+
+def test_triplets_that_cannot_be_used_are_told(tmp_path: Path) -> None:
+    made = triplets(World(people=8, contexts=8, size=SIDE, pose=0.3, seed=1), count=6)
+    made.identity_match.boxes[0] += [100, 0, 100, 0]  # beyond the edge
+    found = attribution(made, [Seeing(0.5)], settings=SETTINGS, cache=tmp_path)
+    assert found.drawn.queries == len(made.query) - 1
+    assert found.drawn.passed_over == {"a picture of the triplet cannot be used": 1}
 
 
 def test_the_same_seed_gives_the_same_bytes_whatever_the_workers(
@@ -136,6 +160,18 @@ def test_a_damaged_part_of_the_cache_is_made_again(
     assert after.findings == before.findings
 
 
+def test_swaps_without_a_record_are_made_again_and_not_encoded_again(
+    people: tuple[Path, Path], tmp_path: Path
+) -> None:
+    before = run(people, tmp_path / "cache")
+    [record] = (tmp_path / "cache").glob("swaps-*.json")
+    record.write_bytes(record.read_bytes()[:100])
+    again = Seeing(0.5)
+    after = run(people, tmp_path / "cache", encoders=[again])
+    assert again.calls == 0
+    assert (after.findings, after.drawn) == (before.findings, before.drawn)
+
+
 def test_crops_that_were_cut_short_are_made_again(
     people: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -187,8 +223,46 @@ def test_near_duplicates_are_no_other_context(people: tuple[Path, Path], tmp_pat
     assert found.drawn.passed_over == {"nearly the same picture": 6}
 
 
+def roles_of(monkeypatch: pytest.MonkeyPatch) -> list[Roles]:
+    """The roles of the next run."""
+    held: list[Roles] = []
+
+    def kept(*given: object) -> Roles:
+        held.append(cosines.roles(*given))  # type: ignore[arg-type]
+        return held[-1]
+
+    monkeypatch.setattr("efface.attributing.run.roles", kept)
+    return held
+
+
+def other_than(played: list[Roles], who: str, people: tuple[int, ...]) -> int:
+    """Queries in which neither the query's person nor ``who`` is among these."""
+    parts = played[0].people
+    return int((~np.isin(parts["query"], people) & ~np.isin(parts[who], people)).sum())
+
+
+def test_intervals_draw_strangers_and_donors_too(
+    people: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played = roles_of(monkeypatch)
+    used: dict[str, Clusters] = {}
+    for name in ("importance", "preference", "revelation"):
+        real = getattr(attributed, name)
+        monkeypatch.setattr(
+            attributed, name, lambda *a, n=name, r=real: (used.setdefault(n, a[-1]), r(*a))[1]
+        )
+    run(people, tmp_path / "cache")
+    query = played[0].people["query"]
+    for name, who in (("importance", "stranger"), ("preference", "donor"), ("revelation", "donor")):
+        second = used[name].second
+        assert second is not None
+        assert np.array_equal(used[name].person, query)  # everybody has a query here
+        assert np.array_equal(second, played[0].people[who])
+        assert not (second == query).any()
+
+
 def test_people_the_projector_was_fitted_on_are_left_out(
-    people: tuple[Path, Path], tmp_path: Path
+    people: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     encoder = Seeing(0.5)
     run(people, tmp_path / "cache", encoders=[encoder])
@@ -203,11 +277,20 @@ def test_people_the_projector_was_fitted_on_are_left_out(
     samples = efface.samples(held.take(keys)[some], np.array(list(rows.values()))[some])
     with pytest.warns(EffaceWarning, match="2 identities only"):
         fitted = efface.ISP(rank=1, force=True).fit(samples).eraser_
+    played = roles_of(monkeypatch)
     found = run(people, tmp_path / "cache", encoders=[encoder], projectors=[fitted]).findings[1]
     assert found.projector["people recognised here"] == 2
     assert found.importance is not None
     assert found.importance.fii.n == 6 * 2
-    assert "left out" in found.notes[0]
+    assert "their 4 queries are left out" in found.notes[0]
+    # Nor are they strangers to others, or lend their faces.
+    assert found.preference is not None
+    assert found.revelation is not None
+    strangers, donors = (other_than(played, who, (1, 2)) for who in ("stranger", "donor"))
+    assert 0 < strangers < 12
+    assert 0 < donors < 12
+    assert found.importance.strangers.n == found.importance.specific.n == strangers
+    assert found.preference.cpi[0].n == found.revelation.median.n == donors
 
 
 def test_an_encoder_that_gives_no_numbers_for_some_pictures(
@@ -233,7 +316,26 @@ def test_an_encoder_that_gives_zeros_only_is_undecided_and_says_so(
 
     found = run(people, tmp_path / "cache", encoders=[Zero(0.5)]).findings[0]
     assert (found.side, found.importance, found.preference) == ("undecided", None, None)
-    assert "16 pairs and 16 triplets" in found.notes[0]
+    assert "16 pairs, 16 pairs with strangers, 16 triplets of CPI" in found.notes[0]
+
+
+def test_triplets_that_only_b_star_loses_are_told(
+    people: tuple[Path, Path], tmp_path: Path
+) -> None:
+    class Dark(Seeing):
+        """Sees nothing where most is plain grey."""
+
+        def encode(self, images: object, /) -> object:  # type: ignore[override]
+            found = super().encode(images)  # type: ignore[arg-type]
+            grey = (np.asarray(images) == 128).all(axis=3).mean(axis=(1, 2)) > 0.3
+            return np.where(grey[:, None], 0, found).astype(np.float32)
+
+    found = run(people, tmp_path / "cache", encoders=[Dark(0.5)]).findings[0]
+    assert found.preference is not None
+    assert found.preference.cpi[0].n == 16
+    assert found.revelation is None
+    assert found.notes == ["16 triplets of B* have no finite vector of this encoder and are left "
+                           "out"]  # fmt: skip
 
 
 def test_a_projector_that_removes_everything_is_named_and_ends_no_run(

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy import ndimage
 
+from efface.attributing import stimuli
 from efface.attributing.lens import Lens, lens_of
 from efface.attributing.settings import Settings
-from efface.attributing.stimuli import altered, face_blurred, forms
+from efface.attributing.stimuli import altered, face_blurred, forms, swapped_key
 from efface.attributing.swaps import Swap
 from efface.errors import DataError
 from efface.faces.align import aligned
@@ -134,3 +137,34 @@ def test_a_swap_changes_the_face_and_nothing_around_it(crop: np.ndarray) -> None
     changed = (made != crop).any(axis=2)
     assert changed[MASK].mean() > 0.5
     assert not changed[~MASK].any()
+
+
+@pytest.mark.parametrize(
+    "file", ["faces/blur.py", "pictures/decode.py", "encoders/numbers.py", "attributing/lens.py"]
+)
+def test_the_cache_knows_all_code_that_vectors_depend_on(
+    file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = stimuli.code_digest.__wrapped__()
+    real = Path.read_bytes
+
+    def changed(path: Path) -> bytes:
+        return real(path) + b"#" * path.as_posix().endswith(f"efface/{file}")
+
+    monkeypatch.setattr(Path, "read_bytes", changed)
+    assert stimuli.code_digest.__wrapped__() != before
+
+
+def test_a_swap_is_remembered_by_its_network_and_by_who_reads_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Reader:
+        def __init__(self, weights: str) -> None:
+            self.facts = facts(weights=weights)
+
+    opened = SimpleNamespace(digest="c" * 64)
+    monkeypatch.setattr("efface.faces.swap_network.open_swap_network", lambda *_, **__: opened)
+    one, two = (Swap("net.onnx", Reader(letter * 64)) for letter in "ab")
+    assert swapped_key("crop", "donor", one) != swapped_key("crop", "donor", two)
+    again = Swap("net.onnx", Reader("a" * 64))
+    assert swapped_key("crop", "donor", one) == swapped_key("crop", "donor", again)

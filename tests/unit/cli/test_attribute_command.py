@@ -16,6 +16,8 @@ from PIL import Image
 
 import efface
 from efface.cli.main import invoke
+from efface.encoders.choose import open_encoder
+from efface.export.fitting import Encoder, Fitting
 from efface.protect.linear.eraser import LinearEraser
 from efface.report.attribution import from_json, to_html
 
@@ -37,9 +39,11 @@ def run(made: Place, out: Path, *more: str, images: Path | None = None) -> int:
     return invoke([*given, *usual, *more])
 
 
-def saved_eraser(path: Path, dim: int = 192) -> Path:
+def saved_eraser(path: Path, dim: int = 192, weights: str | None = None) -> Path:
     basis = np.linalg.qr(np.random.default_rng(0).standard_normal((dim, 12)))[0]
-    efface.save_eraser(LinearEraser(basis=basis, method="isp", identities=0), path)
+    fitting = Fitting(encoder=None if weights is None else Encoder(weights=weights))
+    made = LinearEraser(basis=basis, method="isp", identities=0)
+    efface.save_eraser(made, path, provenance=fitting)
     return path
 
 
@@ -87,6 +91,18 @@ def test_several_encoders_each_with_its_declaration_beside_it(
     ]  # fmt: skip
     assert run(made, tmp_path / "out", "--encoder", str(second), "--normalise", "unit") == 2
     assert "write a TOML file beside each" in capsys.readouterr().err
+
+
+def test_a_projector_goes_to_the_encoder_it_was_fitted_for(made: Place, tmp_path: Path) -> None:
+    """Two encoders of one length: the file says whose it is, so nobody has to name it."""
+    other = network(tmp_path / "other.onnx", side=128, field=16)
+    weights = open_encoder(str(other)).facts.weights
+    path = saved_eraser(tmp_path / "p.safetensors", weights=weights)
+    more = ("--encoder", str(other), "--projector", str(path))
+    assert run(made, tmp_path / "out", *more) == 0
+    found = from_json((tmp_path / "out" / "attribution.json").read_bytes())
+    releases = [(one.encoder, one.release) for one in found.findings]
+    assert releases == [("means", "raw"), ("other", "raw"), ("other", "isp-12")]
 
 
 def test_the_gate(made: Place, tmp_path: Path) -> None:
@@ -183,6 +199,18 @@ def a_projector_of_another_encoder(place: Path, made: Place) -> tuple[list[str],
     return [str(made[0]), "--projector", str(path)], "30 dimensions fits no encoder"
 
 
+def a_projector_of_another_encoder_of_the_same_length(
+    place: Path, made: Place
+) -> tuple[list[str], str]:
+    path = saved_eraser(place / "p.safetensors", weights="ab" * 32)
+    return [str(made[0]), "--projector", str(path)], "an encoder with abababab"
+
+
+def a_named_projector_of_another_encoder(place: Path, made: Place) -> tuple[list[str], str]:
+    path = saved_eraser(place / "p.safetensors", weights="ab" * 32)
+    return [str(made[0]), "--projector", f"means={path}"], "an encoder with abababab"
+
+
 def a_projector_that_is_none(place: Path, made: Place) -> tuple[list[str], str]:
     (place / "p.safetensors").write_text("no projector")
     return [str(made[0]), "--projector", str(place / "p.safetensors")], "p.safetensors"
@@ -213,9 +241,10 @@ def aligned_faces_of_an_odd_size(place: Path, made: Place) -> tuple[list[str], s
 CASES = [
     no_such_folder, one_person, nobody_twice, no_faces_at_all, faces_at_the_border,
     text_for_pictures, no_encoder_but_a_detector_like_file, an_output_that_is_a_file,
-    a_cache_that_is_a_file, a_projector_of_another_encoder, a_projector_that_is_none,
-    a_projector_for_nobody, half_a_swap_network, a_swap_network_that_is_none,
-    a_canvas_too_small, aligned_faces_of_an_odd_size,
+    a_cache_that_is_a_file, a_projector_of_another_encoder,
+    a_projector_of_another_encoder_of_the_same_length, a_named_projector_of_another_encoder,
+    a_projector_that_is_none, a_projector_for_nobody, half_a_swap_network,
+    a_swap_network_that_is_none, a_canvas_too_small, aligned_faces_of_an_odd_size,
 ]  # fmt: skip
 
 

@@ -81,7 +81,7 @@ def test_what_blur_does_to_everybody_cancels_over_strangers() -> None:
     found = attributed.importance(
         similarities(n, whole=np.full(n, 0.7), face=np.full(n, 0.75), ring=np.full(n, 0.7),
                      strangers=strangers),
-        clusters(list(range(n))),
+        clusters(list(range(n))), clusters(list(range(n))),
     )  # fmt: skip
     assert found is not None
     assert found.fii.value == pytest.approx(-0.05)
@@ -91,12 +91,13 @@ def test_what_blur_does_to_everybody_cancels_over_strangers() -> None:
 
 def test_pairs_that_are_not_there_are_in_no_mean() -> None:
     whole = np.array([0.9] * 6 + [NAN])
-    found = attributed.importance(similarities(7, whole=whole), clusters([0, 1, 2, 3, 4, 5, 6]))
+    who = clusters([0, 1, 2, 3, 4, 5, 6])
+    found = attributed.importance(similarities(7, whole=whole), who, who)
     assert found is not None
     assert (found.fii.n, found.fii.clusters) == (6, 6)
     assert sum(found.distribution.counts) == 6
     nothing = similarities(7, whole=np.full(7, NAN))
-    assert attributed.importance(nothing, clusters([0] * 7)) is None
+    assert attributed.importance(nothing, clusters([0] * 7), clusters([0] * 7)) is None
 
 
 # --- CPI -------------------------------------------------------------------------------------
@@ -135,12 +136,13 @@ def test_a_triplet_that_lacks_one_blur_is_in_no_cpi() -> None:
 
 def test_a_constant_encoder_prefers_nothing() -> None:
     n = 10
-    found = attributed.preference(similarities(n), SIGMAS, clusters(list(range(n))))
+    who = clusters(list(range(n)))
+    found = attributed.preference(similarities(n), SIGMAS, who)
     assert found is not None
     assert [estimate.value for estimate in found.cpi] == [0.5] * 6
     assert found.ties == [n] * 6
     assert found.delta.value == 0
-    bstar = attributed.revelation(similarities(n), LEVELS, clusters(list(range(n))))
+    bstar = attributed.revelation(similarities(n), LEVELS, who, who)
     assert bstar is None  # a tie at every level is no preference
 
 
@@ -247,7 +249,7 @@ def test_the_share_overtaken_by_the_end_is_not_less_than_cpi_without_blur() -> N
     who = clusters(list(range(40)))
     cpi, bstar = (
         attributed.preference(found, SIGMAS, who),
-        attributed.revelation(found, LEVELS, who),
+        attributed.revelation(found, LEVELS, who, who),
     )
     assert cpi is not None
     assert bstar is not None
@@ -282,7 +284,7 @@ def test_the_median_is_that_of_the_triplets() -> None:
         identity, context = rng.uniform(-1, 1, (2, 21, 5)) + np.array([0, 0.02])[:, None, None]
         found = attributed.revelation(
             similarities(21, identity_shown=identity, context_shown=context), LEVELS,
-            clusters(list(range(21))),
+            clusters(list(range(21))), clusters(list(range(21))),
         )  # fmt: skip
         assert found is not None
         slow = np.median(thresholds(overtaken_at(identity, context), np.array(LEVELS)))
@@ -321,8 +323,8 @@ def test_few_people_decide_nothing() -> None:
     for people, expected in (([0, 1, 2, 3] * 3, "undecided"), (list(range(n)), "face")):
         who = clusters(people)
         votes = attributed.votes(
-            attributed.importance(found, who), attributed.preference(found, SIGMAS, who),
-            attributed.revelation(found, LEVELS, who),
+            attributed.importance(found, who, who), attributed.preference(found, SIGMAS, who),
+            attributed.revelation(found, LEVELS, who, who),
         )  # fmt: skip
         assert attributed.side(votes) == expected
 

@@ -71,3 +71,57 @@ def test_intervals_of_means_hold_about_as_often_as_they_say(people: int) -> None
         found = mean(values, clusters(np.repeat(np.arange(people), 3), 400, int(rng.integers(1e9))))
         held += (found.low or 0) <= 0.1 <= (found.high or 0)
     assert 0.90 <= held / 300 <= 0.99
+
+
+def of_two(rng: np.random.Generator, people: int = 60) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Two values of each person, each of which leans on a second person more than on the first;
+    some are asked more often, as where the better of two faces is lent."""
+    one, own = np.repeat(np.arange(people), 2), rng.normal(0, 1, people)
+    steps = rng.permuted(np.tile(np.arange(1, people), (len(one), 1)), axis=1)
+    offered = (one[:, None] + steps) % people
+    two = offered[:, :2].min(axis=1)
+    return own[one] + rng.normal(0, 1.5, people)[two] + rng.normal(0, 1, len(one)), one, two
+
+
+@pytest.mark.parametrize(("kind", "truth"), [("mean", 0.0), ("share", 0.5)])
+def test_who_else_a_value_depends_on_is_drawn_too(kind: str, truth: float) -> None:
+    rng = np.random.default_rng(4)
+    held = alone = 0
+    for _ in range(300):
+        values, one, two = of_two(rng)
+        values = values if kind == "mean" else (values > 0).astype(float)
+        seed, make = int(rng.integers(1e9)), mean if kind == "mean" else share
+        plain, both = (
+            make(values, Clusters.of(one, 400, np.random.default_rng(seed), second=second))
+            for second in (None, two)
+        )
+        held += (both.low or 0) <= truth <= (both.high or 0)
+        alone += (plain.low or 0) <= truth <= (plain.high or 0)
+    assert 0.90 <= held / 300 <= 0.99
+    assert alone / 300 < 0.88  # and was not covered when only the first was drawn
+
+
+def test_a_second_person_who_moves_nothing_costs_next_to_nothing() -> None:
+    rng = np.random.default_rng(5)
+    one = np.repeat(np.arange(200), 2)
+    values = rng.normal(0, 1, 200)[one] + rng.normal(0, 1, 400)
+    two = (one + rng.integers(1, 50, 400)) % 200
+    plain, both = (
+        mean(values, Clusters.of(one, 2000, np.random.default_rng(0), second=second))
+        for second in (None, two)
+    )
+    ratio = (both.high - both.low) / (plain.high - plain.low)  # type: ignore[operator]
+    assert 0.9 < ratio < 1.15
+
+
+def test_draws_of_two_people_by_hand() -> None:
+    """Three values of people 0-1, 1-2 and 2-0, each pair once: 3, 0 and 0, about their mean of 1
+    2, -1 and -1. By person 1, 1 and -2 (R = 6), by pair S = 6: shrunk by the least, the root of a
+    half."""
+    made = Clusters(
+        np.array([0, 1, 2]), np.array([[1.0, 1, 1], [3, 0, 0], [0, 0, 3]]),
+        second=np.array([1, 2, 0]),
+    )  # fmt: skip
+    shrink = np.sqrt(0.5)
+    expected = [1.0, 1 + shrink * 3 / 3, 1 - shrink * 6 / 3]
+    assert made.draws(np.array([3.0, 0, 0])) == pytest.approx(expected)

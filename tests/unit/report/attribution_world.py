@@ -55,9 +55,9 @@ def cosines(face: float, seed: int = 0, n: int = 40) -> Similarities:
 def finding(encoder: str, release: str, face: float, seed: int = 0) -> Finding:
     held = cosines(face, seed)
     who = Clusters.of(np.arange(40) // 2, 200, np.random.default_rng(0))
-    fii = attributed.importance(held, who)
+    fii = attributed.importance(held, who, who)
     cpi = attributed.preference(held, SIGMAS, who)
-    bstar = attributed.revelation(held, LEVELS, who)
+    bstar = attributed.revelation(held, LEVELS, who, who)
     votes = attributed.votes(fii, cpi, bstar)
     return Finding(
         encoder=encoder, release=release, side=attributed.side(votes), votes=votes,

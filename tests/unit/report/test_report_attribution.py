@@ -19,6 +19,7 @@ from efface.attributions import Attribution
 from efface.cli.main import invoke
 from efface.errors import ArtefactError, DataError
 from efface.report.attribution import crossing, from_json, reasons, save, to_html, to_json, to_text
+from efface.report.words import interval
 
 FULL = attribution_world.build()
 
@@ -113,8 +114,13 @@ def test_sides_stand_in_words() -> None:
 
 
 def test_reasons_and_crossings_in_words() -> None:
-    said = reasons(FULL.findings[3])
-    assert said.startswith("Blurring the faces costs 0.")
+    found = FULL.findings[3]
+    said = reasons(found)
+    assert found.importance is not None
+    # The figure is over strangers: the sentence must not call it the FII of the pairs alone.
+    assert f"one person {interval(found.importance.specific)} more" in said
+    assert "than it costs those of two people" in said
+    assert len(said) < 400  # where the page cuts it
     assert reasons(attribution_world.bare().findings[0]) == "Too little data."
     held = FULL.findings[0].preference
     assert held is not None
