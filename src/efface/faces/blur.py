@@ -46,9 +46,12 @@ def blur_inside(
     return outs
 
 
-def feathered(mask: Masks, feather: float = FEATHER) -> Reals:
-    """One mask (height x width) as weights from 0 to 1, its edge softened by a Gaussian."""
-    return _smooth(mask.astype(np.float32), (slice(None), slice(None)), feather)
+def feathered(
+    mask: Masks, feather: float = FEATHER, part: tuple[slice, slice] = (slice(None), slice(None))
+) -> Reals:
+    """One mask (height x width) as weights from 0 to 1, its edge softened by a Gaussian, in that
+    part of the picture."""
+    return _smooth(mask.astype(np.float32), part, feather)
 
 
 def _blur_one(
