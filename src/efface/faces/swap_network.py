@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from efface.encoders.weights import digest, existing
 from efface.errors import DataError
 from efface.faces.align import aligned, arcface_template, similarity, warped
-from efface.faces.blur import FEATHER
+from efface.faces.blur import FEATHER, Part
 from efface.faces.face import Pixels, Points, Reals
 from efface.faces.network import read_model, session
-from efface.faces.transplant import Part, Placed, Swapped, seen_through, swapped
+from efface.faces.transplant import Placed, Swapped, seen_through, swapped
 
 Embed = Callable[[Pixels], NDArray[np.floating[Any]]]
 """From faces aligned to 112 x 112 to their vectors: the recogniser the network was trained with."""

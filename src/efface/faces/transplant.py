@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from efface.faces.align import similarity, warped
-from efface.faces.blur import FEATHER, feathered
+from efface.faces.blur import FEATHER, Part, feathered
 from efface.faces.face import Outcome, Pixels, Points, Reals
 from efface.faces.histogram import matching, recoloured
 from efface.faces.landmarks import landmark_faults
@@ -27,8 +27,6 @@ an unlimited blend would carry their colour over the whole face."""
 
 Placed = tuple[Reals, Masks]
 """A face lying in place in its new picture, and where it has pixels."""
-Part = tuple[slice, slice]
-"""Rows and columns of a picture."""
 Place = Callable[[Pixels, Points, Pixels, Points, Part], Placed]
 """From a picture with its landmarks and a source with its own to the source's face in place, in
 the part of the picture that is asked for."""
