@@ -72,6 +72,16 @@ class Strip:
 
 
 @dataclass(frozen=True, eq=False)
+class Sheet:
+    """Strips that are made one after the other, by one worker."""
+
+    strips: tuple[Strip, ...]
+
+    def __str__(self) -> str:
+        return str(self.strips[0])
+
+
+@dataclass(frozen=True, eq=False)
 class Made:
     """The forms as encoders see them; none where a face could not be exchanged."""
 
@@ -84,7 +94,7 @@ class Made:
 
 @dataclass(frozen=True)
 class Make:
-    """The task that worker processes run."""
+    """From a strip to what encoders see."""
 
     settings: Settings
     swap: Swap
@@ -107,6 +117,16 @@ class Make:
             for lens, names in strip.wants
         )
         return Made(strip, seen, outcome, covered)
+
+
+@dataclass(frozen=True)
+class MakeAll:
+    """The task that worker processes run."""
+
+    make: Make
+
+    def __call__(self, sheet: Sheet) -> list[Made]:
+        return [self.make(strip) for strip in sheet.strips]
 
 
 def altered(crop: Pixels, face: Face, names: Sequence[str]) -> Pixels:
