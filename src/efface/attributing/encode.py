@@ -34,11 +34,12 @@ def encode_all(
     material: Material, plan: Plan, to: Sequence[Seat], settings: Settings, swap: Swap,
     known: Swaps, workers: int, tell: Tell,
 ) -> None:  # fmt: skip
-    """Vectors of every form of every query, identity match and context match."""
+    """Vectors of every form of every query, identity match and context match. Encoders have all
+    cores; of the workers half alter, in a thread of this process where that is one."""
     strips = _strips(material, plan, to, settings, swap, known)
     sheets = _sheets(strips)
     tell("encode", 0, len(strips))
-    wanted = min(workers, len(sheets))
+    wanted = min(workers // 2, len(sheets))
     runner: Runner = Processes(wanted) if wanted > 1 else Serial()
     done = 0
     with runner, ahead(in_order(runner, MakeAll(Make(settings, swap)), sheets)) as results:
