@@ -1,10 +1,11 @@
 """Attribution beside the encodings it needs: how much do faces, masks, swaps and figures add?
 
 Rendered people as files, their faces given, each picture a query. The peer is the bare encoder on
-as many pictures of the same size, in batches of the same size, with all cores. A second run shows
-what it costs when everything is remembered.
+as many pictures of the same size, in the command's batches and with its threads, half of them
+before the command and half after it. The command is timed from the pictures to the report, with
+an empty cache and again when everything is remembered.
 
-    python bench/bench_attribution.py [--pictures 1000] [--encoder FILE] [--workers 1]
+    python bench/bench_attribution.py [--pictures 1000] [--encoder FILE] [--workers N] [--turns 1]
 
 The network made here takes about as long as EfficientNet-Lite0; a faster encoder makes the same
 geometry a larger share.
@@ -13,53 +14,95 @@ geometry a larger share.
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from efface.attributing.run import attribution
 from efface.attributing.settings import Settings
 from efface.attributing.survey import Finder
+from efface.attributions import Attribution
 from efface.data.rendered.png import write_png
 from efface.data.rendered.world import World, stream
 from efface.encoders.choose import open_encoder
 from efface.encoders.declared import Declared, Sheet
+from efface.threads import cores
 from machine import describe
 
 LIMIT = 1.2
 EACH, SIZE = 3, 160
-_SAMPLE = 1100
-"""Pictures on which the bare encoder is timed."""
+BATCHES = (11, 10)
+"""Forms of a crop, and of its context match."""
+
+
+@dataclass
+class Spent:
+    """Seconds on the clock, and of all processors."""
+
+    seconds: float = 0.0
+    processor: float = 0.0
+
+    def add(self, work: Callable[[], Any]) -> Any:
+        """Workers' processor seconds count when they have ended."""
+        start, before = time.perf_counter(), _cpu()
+        out = work()
+        self.seconds += time.perf_counter() - start
+        self.processor += _cpu() - before
+        return out
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--pictures", type=int, default=1000)
     parser.add_argument("--encoder", help="an ONNX file; by default one that is made here")
-    parser.add_argument("--workers", type=int, default=1, help="processes beside the encoder's")
+    parser.add_argument("--workers", type=int, default=cores(), help="as the command's option")
+    parser.add_argument("--turns", type=int, default=1, help="how often everything is measured")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         faces = people(place, args.pictures)
         path = args.encoder or str(network(place / "network.onnx"))
         encoder = open_encoder(path, Sheet(preprocessing=Declared(normalise="imagenet")))
+        command(place, "warm", encoder, faces, 1, Settings(per_person=1, people=2, bootstrap=100))
+        bare, first, again = Spent(), Spent(), Spent()
+        for turn in range(args.turns):
+            found = turned(place, str(turn), encoder, faces, args.workers, (bare, first, again))
+    return report(found, bare, first, again, args.turns)
 
-        def run() -> tuple[object, float, float]:
-            return timed(lambda: attribution(
-                place / "people", [encoder], settings=Settings(per_person=EACH),
-                finder=Finder(faces=str(faces)), cache=place / "cache", workers=args.workers,
-            ))  # fmt: skip
 
-        run_small(place, encoder, faces)
-        bare, bare_cpu = alone(encoder)
-        found, seconds, cpu = run()
-        after, _ = alone(encoder)
-        _, again, _ = run()
-    return report(found, (seconds, cpu), ((bare + after) / 2, bare_cpu), again)
+def turned(
+    place: Path, name: str, encoder: Any, faces: Path, workers: int, spent: tuple[Spent, ...]
+) -> Attribution:
+    """Half of the bare encodings, the command twice, the other half."""
+    bare, first, again = spent
+    settings = Settings(per_person=EACH)
+    half = (sum(BATCHES) * sum(1 for _ in (place / "people").iterdir())) // 2
+    bare.add(lambda: alone(encoder, half))
+    found: Attribution = first.add(lambda: command(place, name, encoder, faces, workers, settings))
+    again.add(lambda: command(place, name, encoder, faces, workers, settings))
+    bare.add(lambda: alone(encoder, found.views[0].encoded - half))
+    return found
+
+
+def command(
+    place: Path, name: str, encoder: Any, faces: Path, workers: int, settings: Settings
+) -> Attribution:
+    """What `efface attribute` does, from the pictures to the report."""
+    found = attribution(
+        place / "people", [encoder], settings=settings, finder=Finder(faces=str(faces)),
+        cache=place / f"cache-{name}", workers=workers,
+    )  # fmt: skip
+    found.save(place / f"report-{name}")
+    return found
 
 
 def people(place: Path, pictures: int) -> Path:
@@ -104,34 +147,15 @@ def network(path: Path) -> Path:
     return path
 
 
-def run_small(place: Path, encoder: object, faces: Path) -> None:
-    """Warm: modules loaded, matrices of the blurs made."""
-    attribution(
-        place / "people", [encoder], settings=Settings(per_person=1, people=2, bootstrap=100),  # type: ignore[list-item]
-        finder=Finder(faces=str(faces)), cache=place / "warm",
-    )  # fmt: skip
-
-
-def alone(encoder: object) -> tuple[float, float]:
-    """Seconds and processor seconds of the bare encoder for each picture."""
-    rng = np.random.default_rng(0)
-    side = encoder.facts.preprocessing.height  # type: ignore[attr-defined]
-    stack = rng.integers(0, 256, (11, side, side, 3), np.uint8)
-    encoder.encode(stack)  # type: ignore[attr-defined]
-
-    def work() -> None:
-        for _ in range(_SAMPLE // 11):
-            encoder.encode(stack)  # type: ignore[attr-defined]
-
-    _, seconds, cpu = timed(work)
-    return seconds / _SAMPLE, cpu / _SAMPLE
-
-
-def timed(work: object) -> tuple[object, float, float]:
-    """What came of it, seconds on the clock, and of all processors, workers' included."""
-    start, before = time.perf_counter(), _cpu()
-    out = work()  # type: ignore[operator]
-    return out, time.perf_counter() - start, _cpu() - before
+def alone(encoder: Any, count: int) -> None:
+    """So many pictures through the bare encoder."""
+    side = encoder.facts.preprocessing.height
+    stack = np.random.default_rng(0).integers(0, 256, (max(BATCHES), side, side, 3), np.uint8)
+    batches = cycle(BATCHES)
+    while count > 0:
+        some = min(next(batches), count)
+        encoder.encode(stack[:some])
+        count -= some
 
 
 def _cpu() -> float:
@@ -139,21 +163,29 @@ def _cpu() -> float:
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
-def report(
-    found: object, total: tuple[float, float], bare: tuple[float, float], again: float
-) -> int:
-    view, drawn = found.views[0], found.drawn  # type: ignore[attr-defined]
-    needed, cpu = view.encoded * bare[0], view.encoded * bare[1]
-    ratio = total[0] / needed
-    print(f"{describe()}\n")
-    print(f"| {found.pictures.found:,} pictures, {drawn.queries:,} queries | seconds | processor |")  # type: ignore[attr-defined]
+def report(found: Attribution, bare: Spent, first: Spent, again: Spent, turns: int) -> int:
+    drawn = found.drawn
+    ratio = first.seconds / bare.seconds
+    print(f"{describe()}, load {os.getloadavg()[0]:.1f}\n")
+    print(f"| {found.pictures.found:,} pictures, {drawn.queries:,} queries | seconds | processor |")
     print("|---|---|---|")
-    each = f"{1000 * bare[0]:.1f} ms each"
-    print(f"| {view.encoded:,} encodings, {view.name} alone, {each} | {needed:.1f} | {cpu:.1f} |")
-    print(f"| attribution, nothing remembered | {total[0]:.1f} | {total[1]:.1f} |")
-    print(f"| attribution again, everything remembered | {again:.1f} | |")
-    print(f"| ratio (at most {LIMIT}) | {ratio:.2f} | {total[1] / cpu:.2f} |")
+    each = (
+        f"{found.views[0].name} alone, {1000 * bare.seconds / turns / encodings(found):.1f} ms each"
+    )
+    rows = {
+        f"{encodings(found):,} encodings by {found.views[0].name}, {each:.1f} ms each": bare,
+        "attribution, nothing remembered": first,
+        "attribution again, everything remembered": again,
+    }
+    for told, spent in rows.items():
+        print(f"| {told} | {spent.seconds / turns:.1f} | {spent.processor / turns:.1f} |")
+    share = first.processor / bare.processor
+    print(f"| ratio (at most {LIMIT}) | {ratio:.2f} | {share:.2f} |")
     return 0 if ratio <= LIMIT else 1
+
+
+def encodings(found: Attribution) -> int:
+    return found.views[0].encoded
 
 
 if __name__ == "__main__":

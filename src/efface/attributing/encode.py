@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 from efface.attributing.drawing import Plan
 from efface.attributing.lens import Lens
 from efface.attributing.material import Material
 from efface.attributing.seats import Seat
 from efface.attributing.settings import Settings
-from efface.attributing.stimuli import Made, Make, Strip, Tell, forms, swapped_key
+from efface.attributing.stimuli import (
+    Made,
+    Make,
+    MakeAll,
+    Sheet,
+    Strip,
+    Tell,
+    forms,
+    swapped_key,
+)
 from efface.attributing.swaps import Swap
 from efface.attributing.vectors import Swaps, key_of
 from efface.encoding.ahead import ahead
@@ -24,18 +34,18 @@ def encode_all(
     material: Material, plan: Plan, to: Sequence[Seat], settings: Settings, swap: Swap,
     known: Swaps, workers: int, tell: Tell,
 ) -> None:  # fmt: skip
-    """Vectors of every form of every query, identity match and context match."""
+    """Vectors of every form of every query, identity match and context match. Encoders have all
+    cores; of the workers half alter, in a thread of this process where that is one."""
     strips = _strips(material, plan, to, settings, swap, known)
+    sheets = _sheets(strips)
     tell("encode", 0, len(strips))
-    wanted = min(workers, len(strips))
+    wanted = min(workers // 2, len(sheets))
     runner: Runner = Processes(wanted) if wanted > 1 else Serial()
-    with runner, ahead(in_order(runner, Make(settings, swap), strips)) as results:
-        for done, made in enumerate(results, 1):
-            _encode(made, to)
-            if made.strip.donor is not None:
-                known.put(made.strip.key, made.swap, made.covered)
-            if any(seat.vectors.waiting >= _FLUSH for seat in to):
-                _flush(to, known)
+    done = 0
+    with runner, ahead(in_order(runner, MakeAll(Make(settings, swap)), sheets)) as results:
+        for made in chain.from_iterable(results):
+            _take(made, to, known)
+            done += 1
             tell("encode", done, len(strips))
     _flush(to, known)
 
@@ -87,6 +97,23 @@ def _strips(
             other = None if donor is None else material.place(donor)
             strips.append(Strip(key, material.place(row), other, wants))
     return strips
+
+
+def _sheets(strips: list[Strip]) -> list[Sheet]:
+    """Those of one crop together: they share what is made of its face."""
+    found: dict[tuple[str, int], list[Strip]] = {}
+    for strip in strips:
+        found.setdefault((strip.crop.file, strip.crop.row), []).append(strip)
+    return [Sheet(tuple(some)) for some in found.values()]
+
+
+def _take(made: Made, to: Sequence[Seat], known: Swaps) -> None:
+    """Through all encoders; what was made is written down from time to time."""
+    _encode(made, to)
+    if made.strip.donor is not None:
+        known.put(made.strip.key, made.swap, made.covered)
+    if any(seat.vectors.waiting >= _FLUSH for seat in to):
+        _flush(to, known)
 
 
 def _encode(made: Made, to: Sequence[Seat]) -> None:

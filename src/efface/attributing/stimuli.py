@@ -4,21 +4,20 @@ exchanged. Made in worker processes, once for all encoders."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
 
 from efface.attributing.lens import Lens
+from efface.attributing.regions import Regions, regions_of
 from efface.attributing.settings import Settings
 from efface.attributing.swaps import Swap
-from efface.faces.annulus import equal_area_annuli
-from efface.faces.blur import blur_inside
-from efface.faces.face import Face, Outcome, Pixels
-from efface.faces.mask import Masks, face_runs
-from efface.faces.reveal import faded, reveal_weights
+from efface.faces.blur import blurred_through, planes_of
+from efface.faces.face import Face, Outcome, Pixels, Reals
+from efface.faces.reveal import HIDDEN, over_grey
 
 WHOLE = "whole"
 _SOURCE = Path(__file__).resolve().parents[1]
@@ -73,6 +72,16 @@ class Strip:
 
 
 @dataclass(frozen=True, eq=False)
+class Sheet:
+    """Strips that are made one after the other, by one worker."""
+
+    strips: tuple[Strip, ...]
+
+    def __str__(self) -> str:
+        return str(self.strips[0])
+
+
+@dataclass(frozen=True, eq=False)
 class Made:
     """The forms as encoders see them; none where a face could not be exchanged."""
 
@@ -85,7 +94,7 @@ class Made:
 
 @dataclass(frozen=True)
 class Make:
-    """The task that worker processes run."""
+    """From a strip to what encoders see."""
 
     settings: Settings
     swap: Swap
@@ -99,43 +108,61 @@ class Make:
             if outcome is not Outcome.ONE:
                 return Made(strip, tuple(np.zeros((0, 1, 1, 3), np.uint8) for _ in strip.wants),
                             outcome, covered)  # fmt: skip
-        wanted = list(dict.fromkeys(name for _, names in strip.wants for name in names))
-        made = dict(zip(wanted, altered(crop, face, wanted), strict=True))
+        wanted = tuple(dict.fromkeys(name for _, names in strip.wants for name in names))
+        made = altered(crop, face, wanted)
         seen = tuple(
-            lens.cut(np.stack([made[name] for name in names]), face, crop)
+            lens.cut(
+                made if names == wanted else made[[wanted.index(n) for n in names]], face, crop
+            )
             for lens, names in strip.wants
         )
         return Made(strip, seen, outcome, covered)
 
 
-def altered(crop: Pixels, face: Face, names: list[str]) -> list[Pixels]:
+@dataclass(frozen=True)
+class MakeAll:
+    """The task that worker processes run."""
+
+    make: Make
+
+    def __call__(self, sheet: Sheet) -> list[Made]:
+        return [self.make(strip) for strip in sheet.strips]
+
+
+def altered(crop: Pixels, face: Face, names: Sequence[str]) -> Pixels:
     """The forms of these names, in their order."""
-    work = _Work(crop, face, names)
-    return [work.form(name) for name in names]
+    work = _Work(crop, regions_of(face, crop.shape[:2]))
+    out = np.empty((len(names), *crop.shape), np.uint8)
+    for form, name in zip(out, names, strict=True):
+        work.write(form, name)
+    return out
 
 
 class _Work:
-    """The masks and weights that several forms share are made once. Blurs are not: two masks
-    blurred together differ from each alone by rounding, and a form must be the same whatever
-    others are wanted beside it, as its vector is remembered by its name."""
+    """A crop whose forms are written; a form is the same whatever others are wanted beside it, as
+    its vector is remembered by its name."""
 
-    def __init__(self, crop: Pixels, face: Face, names: list[str]) -> None:
-        self.crop = crop
-        self.runs = face_runs(face.landmarks[None], crop.shape[:2])
-        self.mask: Masks = self.runs.masks()[0]
-        levels = [float(n.split()[1]) for n in names if n.startswith("shown")]
-        weights = reveal_weights(self.mask, tuple(levels)) if levels else ()
-        self._weights = dict(zip(levels, weights, strict=True))
+    def __init__(self, crop: Pixels, regions: Regions) -> None:
+        self.crop, self.regions = crop, regions
+        self.planes = planes_of(crop)
 
-    def form(self, name: str) -> Pixels:
+    @cached_property
+    def change(self) -> Reals:
+        """From plain grey."""
+        return self.planes - HIDDEN
+
+    def write(self, form: Pixels, name: str) -> None:
         if name == WHOLE:
-            return self.crop
+            form[:] = self.crop
+            return
         kind, number = name.split()
         if kind == "shown":
-            return faded(self.crop, self._weights[float(number)])
-        mask = self.mask if kind == "face" else equal_area_annuli(self.runs).masks[0]
-        made: Pixels = blur_inside(self.crop[None], mask[None], sigma=float(number))[0][0]
-        return made
+            form[:] = over_grey(self.change, self.regions.shown(float(number)))
+            return
+        form[:] = self.crop
+        soft = self.regions.face if kind == "face" else self.regions.ring
+        if soft is not None:
+            form[soft.part] = blurred_through(self.planes, soft, float(number))
 
 
 def swapped_key(crop: str, donor: str, swap: Swap) -> str:
@@ -148,10 +175,10 @@ def code_digest() -> str:
     """SHA-256 over the code that opens, alters and encodes pictures: what it made before a change
     is not taken for what it makes now."""
     sha = hashlib.sha256()
+    beside = (Path(__file__).with_name(f"{name}.py") for name in ("lens", "regions", "swaps"))
     folders = ("pictures", "faces", "encoders")
     files = [*(file for one in folders for file in sorted((_SOURCE / one).glob("*.py"))),
-             Path(__file__),
-             Path(__file__).with_name("lens.py"), Path(__file__).with_name("swaps.py")]  # fmt: skip
+             Path(__file__), *beside]  # fmt: skip
     for file in files:
         sha.update(file.read_bytes())
     return sha.hexdigest()

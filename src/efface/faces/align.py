@@ -51,10 +51,19 @@ def aligned(pictures: Sequence[Pixels], landmarks: NDArray[np.floating], size: i
     return out
 
 
-def warped(picture: NDArray[np.generic], matrix: Points, size: tuple[int, int]) -> Reals:
-    """The picture through a 2 x 3 map of its points, bilinear, zero outside: height x width x c."""
+def warped(
+    picture: NDArray[np.generic],
+    matrix: Points,
+    size: tuple[int, int],
+    corner: tuple[int, int] = (0, 0),
+) -> Reals:
+    """The picture through a 2 x 3 map of its points, bilinear, zero outside: height x width x c,
+    from ``corner`` = (row, column) on."""
     back = np.linalg.inv(matrix[:, :2])
-    rows, columns = (np.arange(side, dtype=np.float64) for side in size)
+    rows, columns = (
+        np.arange(start, start + side, dtype=np.float64)
+        for start, side in zip(corner, size, strict=True)
+    )
     start = -back @ matrix[:, 2]
     x = start[0] + back[0, 0] * columns + (back[0, 1] * rows)[:, None]
     y = start[1] + back[1, 0] * columns + (back[1, 1] * rows)[:, None]

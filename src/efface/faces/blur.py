@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -14,6 +15,16 @@ SIGMA = 8.0
 FEATHER = 3.0
 """Standard deviation, in pixels, of the Gaussian that softens a mask's edge."""
 _BLOCK = 64
+Part = tuple[slice, slice]
+"""Rows and columns of a picture."""
+
+
+@dataclass(frozen=True, eq=False)
+class Soft:
+    """A mask with its edge softened: weights from 0 to 1 in the part in which there are any."""
+
+    part: Part
+    weight: Reals
 
 
 def kernel(sigma: float) -> Points:
@@ -46,9 +57,31 @@ def blur_inside(
     return outs
 
 
-def feathered(mask: Masks, feather: float = FEATHER) -> Reals:
-    """One mask (height x width) as weights from 0 to 1, its edge softened by a Gaussian."""
-    return _smooth(mask.astype(np.float32), (slice(None), slice(None)), feather)
+def softened(mask: Masks, feather: float = FEATHER) -> Soft | None:
+    """One mask (height x width), to blur through more than once; None where it is empty."""
+    part = _reached(mask, feather)
+    return None if part is None else Soft(part, feathered(mask, feather, part))
+
+
+def planes_of(picture: Pixels) -> Reals:
+    """Channels first, as numbers."""
+    return picture.transpose(2, 0, 1).astype(np.float32)
+
+
+def blurred_through(planes: Reals, soft: Soft, sigma: float) -> Pixels:
+    """The part of a picture that a softened mask reaches, blurred through it."""
+    change = _smooth(planes, soft.part, sigma)
+    sharp = planes[:, soft.part[0], soft.part[1]]
+    change -= sharp
+    return _mixed(sharp + np.float32(0.5), soft.weight, change)
+
+
+def feathered(
+    mask: Masks, feather: float = FEATHER, part: Part = (slice(None), slice(None))
+) -> Reals:
+    """One mask (height x width) as weights from 0 to 1, its edge softened by a Gaussian, in that
+    part of the picture."""
+    return _smooth(mask.astype(np.float32), part, feather)
 
 
 def _blur_one(
@@ -60,16 +93,22 @@ def _blur_one(
     region = _reached(everything, feather)
     if region is None:
         return
-    planes = picture.transpose(2, 0, 1).astype(np.float32)
+    planes = planes_of(picture)
     change = _smooth(planes, region, sigma) - planes[:, region[0], region[1]]
     sharp = planes[:, region[0], region[1]] + np.float32(0.5)
     for out, mask in parts:
-        weight = _smooth(mask.astype(np.float32), region, feather)
-        # Between two values of 0 to 255: adding a half and cutting is rounding.
-        out[region] = (sharp + weight * change).astype(np.uint8).transpose(1, 2, 0)
+        out[region] = _mixed(sharp, feathered(mask, feather, region), change)
 
 
-def _reached(mask: Masks, feather: float) -> tuple[slice, slice] | None:
+def _mixed(sharp: Reals, weight: Reals, change: Reals) -> Pixels:
+    """Between two values of 0 to 255: with a half added, as ``sharp`` has it, cutting is
+    rounding."""
+    mixed = weight * change
+    mixed += sharp
+    return mixed.astype(np.uint8).transpose(1, 2, 0)
+
+
+def _reached(mask: Masks, feather: float) -> Part | None:
     """The rows and columns in which the softened mask is not zero."""
     reach = int(np.ceil(3 * feather))
     spans = []
@@ -81,7 +120,7 @@ def _reached(mask: Masks, feather: float) -> tuple[slice, slice] | None:
     return spans[0], spans[1]
 
 
-def _smooth(planes: Reals, region: tuple[slice, slice], sigma: float) -> Reals:
+def _smooth(planes: Reals, region: Part, sigma: float) -> Reals:
     """The blur of (..., height, width), in the region only."""
     if sigma == 0:
         return planes[..., region[0], region[1]]

@@ -13,6 +13,7 @@ from scipy.sparse import linalg
 from efface.errors import DataError
 from efface.faces.face import Points, Reals
 from efface.faces.mask import Masks
+from efface.faces.screened import edge_of, spread_inwards
 
 _MOST_IN_BAND = 4_000_000
 """Numbers in a band matrix: 32 MB."""
@@ -27,9 +28,10 @@ def blended(
 
     With a finite ``reach``, in pixels, the equation is laplace (f - source) = (f - source) /
     reach^2: what the edge adds fades over that distance (screened Poisson, Bhat et al. 2008).
-    Outside the mask the target's values are returned as given. Height x width x channels. Where
-    pixels are rounded later anyway, not ``exact`` is enough: it solves in float32, in half the
-    time.
+    Outside the mask the target's values are returned as given. Height x width x channels. A
+    finite reach and a mask that stays off the picture's edge are solved by sources on its edge.
+    For others, where pixels are rounded later anyway, not ``exact`` is enough: it solves in
+    float32, in half the time.
     """
     out = np.array(target, np.float64)
     if not mask.any():
@@ -37,7 +39,10 @@ def blended(
     if mask.all():
         raise DataError("a mask of the whole picture leaves no edge to blend with: make it smaller")
     difference = out - source
-    if mask.shape[1] > mask.shape[0]:  # numbered along the shorter side, links are shorter
+    edge = edge_of(mask) if np.isfinite(reach) else None
+    if edge is not None:
+        out[mask] = spread_inwards(edge, difference[edge], reach)[mask]
+    elif mask.shape[1] > mask.shape[0]:  # numbered along the shorter side, links are shorter
         turned = _solved(mask.T, difference.swapaxes(0, 1), reach, exact)
         out[mask] = turned.swapaxes(0, 1)[mask]
     else:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from efface.encoders.weights import digest, existing
 from efface.errors import DataError
 from efface.faces.align import aligned, arcface_template, similarity, warped
-from efface.faces.blur import FEATHER
+from efface.faces.blur import FEATHER, Part
 from efface.faces.face import Pixels, Points, Reals
 from efface.faces.network import read_model, session
 from efface.faces.transplant import Placed, Swapped, seen_through, swapped
@@ -49,7 +49,9 @@ class SwapNetwork:
         """Each picture with the source's face, coloured and blended as a transplant is."""
         return swapped(pictures, landmarks, sources, source_landmarks, self._made, self.feather)
 
-    def _made(self, picture: Pixels, points: Points, source: Pixels, other: Points) -> Placed:
+    def _made(
+        self, picture: Pixels, points: Points, source: Pixels, other: Points, part: Part
+    ) -> Placed:
         """The network's face, moved back from the template onto the picture's landmarks."""
         template, side = arcface_template(self.side), (self.side, self.side)
         onto = similarity(points[None], template)[0]
@@ -59,7 +61,7 @@ class SwapNetwork:
         given = dict(zip(names, (batch, self._identity(source, other)), strict=True))
         out = np.clip(self.session.run(None, given)[0][0], 0, 1).transpose(1, 2, 0) * 255
         back = similarity(template[None], points[None])[0]
-        return seen_through(out, back, picture.shape[:2])
+        return seen_through(out, back, part)
 
     def _identity(self, source: Pixels, points: Points) -> Reals:
         vector: Reals = np.asarray(self.embed(aligned([source], points[None])), np.float64).reshape(

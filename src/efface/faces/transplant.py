@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from efface.faces.align import similarity, warped
-from efface.faces.blur import FEATHER, feathered
+from efface.faces.blur import FEATHER, Part, feathered
 from efface.faces.face import Outcome, Pixels, Points, Reals
 from efface.faces.histogram import matching, recoloured
 from efface.faces.landmarks import landmark_faults
@@ -27,8 +27,9 @@ an unlimited blend would carry their colour over the whole face."""
 
 Placed = tuple[Reals, Masks]
 """A face lying in place in its new picture, and where it has pixels."""
-Place = Callable[[Pixels, Points, Pixels, Points], Placed]
-"""From a picture with its landmarks and a source with its own to the source's face in place."""
+Place = Callable[[Pixels, Points, Pixels, Points, Part], Placed]
+"""From a picture with its landmarks and a source with its own to the source's face in place, in
+the part of the picture that is asked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,37 +75,57 @@ def swapped(
             made.append(_unchanged(picture, 0.0, fault))
             continue
         mask = face_masks(landmarks[row], picture.shape[:2], INNER)[0]
-        face, there = place(picture, landmarks[row], source, source_landmarks[row])
-        made.append(_blended(picture, face, mask, there, feather))
+        part = _around(mask)
+        face, there = place(picture, landmarks[row], source, source_landmarks[row], part)
+        made.append(_blended(picture, face, mask, there, part, feather))
     parts = tuple(zip(*made, strict=True)) or ((), (), (), ())
     return Swapped(parts[0], parts[1], np.array(parts[2], np.float64), parts[3])
 
 
-def seen_through(face: Reals, matrix: Points, size: tuple[int, int]) -> Placed:
-    """A picture through a map, and where in ``size`` it has pixels of its own."""
+def seen_through(face: Reals, matrix: Points, part: Part) -> Placed:
+    """A picture through a map, and where in that part it has pixels of its own."""
     whole = np.ones((*face.shape[:2], 1), np.float32)
-    seen = warped(np.concatenate([face, whole], axis=2), matrix, size)
+    (top, low), (left, right) = ((side.start, side.stop) for side in part)
+    seen = warped(
+        np.concatenate([face, whole], axis=2), matrix, (low - top, right - left), (top, left)
+    )
     return seen[..., :-1], seen[..., -1] > 0.999
 
 
-def _moved(picture: Pixels, points: Points, source: Pixels, source_points: Points) -> Placed:
+def _moved(
+    picture: Pixels, points: Points, source: Pixels, source_points: Points, part: Part
+) -> Placed:
     matrix = similarity(source_points[None], points[None])[0]
-    return seen_through(source.astype(np.float32), matrix, picture.shape[:2])
+    return seen_through(source.astype(np.float32), matrix, part)
+
+
+def _around(mask: Masks) -> Part:
+    """The rows and columns of the mask, and one more on each side."""
+    spans = []
+    for axis in (1, 0):
+        found = np.flatnonzero(mask.any(axis=axis))
+        first, last = (found[0], found[-1]) if found.size else (0, 0)
+        spans.append(slice(max(int(first) - 1, 0), min(int(last) + 2, mask.shape[1 - axis])))
+    return spans[0], spans[1]
 
 
 def _blended(
-    picture: Pixels, face: Reals, mask: Masks, there: Masks, feather: float
+    picture: Pixels, face: Reals, mask: Masks, there: Masks, part: Part, feather: float
 ) -> tuple[Pixels, Masks, float, Outcome]:
-    inside = mask & there
+    """Only ``part`` is computed: it holds the mask and what touches it."""
+    inside = np.zeros_like(mask)
+    inside[part] = mask[part] & there
     share = float(inside.sum() / max(mask.sum(), 1))
     if share < LEAST_COVERED or inside.all():
         return _unchanged(picture, share, Outcome.BORDER)
-    target = picture.astype(np.float64)
-    coloured = recoloured(face, matching(face[inside], target[inside]))
-    reach = REACH * np.sqrt(inside.sum() / np.pi)
-    whole = blended(coloured, target, inside, reach, exact=False)
-    weight = np.where(inside, feathered(inside, feather), 0)[..., None]
-    return as_pixels(target + weight * (whole - target)), inside, share, Outcome.ONE
+    out, within = picture.copy(), inside[part]
+    target = picture[part].astype(np.float64)
+    coloured = recoloured(face, matching(face[within], target[within]))
+    reach = REACH * np.sqrt(within.sum() / np.pi)
+    whole = blended(coloured, target, within, reach, exact=False)
+    weight = np.where(within, feathered(inside, feather, part), 0)[..., None]
+    out[part] = as_pixels(target + weight * (whole - target))
+    return out, inside, share, Outcome.ONE
 
 
 def _unchanged(

@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from efface.errors import DataError
+from efface.faces import poisson
 from efface.faces.histogram import matching, recoloured
 from efface.faces.mask import face_masks
 from efface.faces.poisson import blended
+from efface.faces.screened import edge_of
 
 MASK = face_masks(UPRIGHT[None] / 4, (56, 56))[0]
 
@@ -108,7 +110,38 @@ def test_no_mask_and_all_mask() -> None:
         blended(target, target, MASK | True)
 
 
-def test_half_the_digits_move_no_pixel_by_a_hundredth() -> None:
+@pytest.mark.parametrize("turn", [False, True])
+def test_half_the_digits_move_no_pixel_by_a_hundredth(turn: bool) -> None:
     source, target = picture(3), picture(4)
-    exact, quick = (blended(source, target, MASK, 4.0, exact=way) for way in (True, False))
+    mask = MASK.copy()
+    mask[28, :28] = True  # up to the picture's edge: a band is solved
+    mask = mask.T if turn else mask
+    exact, quick = (blended(source, target, mask, 4.0, exact=way) for way in (True, False))
     assert np.abs(exact - quick).max() < 0.01
+
+
+def by_band(source: np.ndarray, target: np.ndarray, mask: np.ndarray, reach: float) -> np.ndarray:
+    """The same by the decomposition that takes masks of any kind."""
+    added = poisson._solved(mask, target - source, reach, True)
+    return np.where(mask[..., None], source + added, target)
+
+
+@pytest.mark.parametrize("reach", [1.0, 4.0, 40.0])
+@pytest.mark.parametrize("holes", [0, 60])
+def test_sources_on_the_edge_give_what_a_decomposition_gives(reach: float, holes: int) -> None:
+    """Faces lose pixels where the other picture ends: masks with holes and pieces."""
+    source, target = picture(9), picture(10)
+    mask = MASK.copy()
+    mask[tuple(np.random.default_rng(11).integers(10, 50, (2, holes)))] = False
+    assert edge_of(mask) is not None
+    made = blended(source, target, mask, reach)
+    assert np.abs(made - by_band(source, target, mask, reach)).max() < 1e-8
+    assert np.array_equal(made[~mask], target[~mask])
+
+
+def test_masks_at_the_picture_s_edge_have_no_edge_to_put_sources_on() -> None:
+    for side in (np.s_[0, 5], np.s_[-1, 5], np.s_[5, 0], np.s_[5, -1]):
+        mask = np.zeros((12, 12), np.bool_)
+        mask[side] = True
+        assert edge_of(mask) is None
+    assert edge_of(MASK & False) is None
