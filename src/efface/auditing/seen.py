@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from efface.auditing.thinned import missing_directions
 from efface.data.fingerprint import recognise
 from efface.errors import DataError
 from efface.protect.linear.cone import Cone
@@ -29,12 +30,15 @@ class Seen:
     """Those whose fingerprints the projector carries."""
     found: int
     vouched: bool = False
+    lacking: int = 0
+    """Directions that the vectors lack before this projector, as after another one."""
 
     @property
     def novelty(self) -> Novelty:
         """Are the people tested new to the projector? Part of the people found means that others
         of them may be here unrecognised."""
-        if 0 < self.fitted <= self.marked and self.found in (0, self.marked):
+        erased = self.lacking and not self.found
+        if 0 < self.fitted <= self.marked and self.found in (0, self.marked) and not erased:
             return "shown"
         return "vouched" if self.vouched else "not shown"
 
@@ -53,11 +57,19 @@ class Seen:
             return (
                 f"recognised 0 of {self.marked:,} people this projector was fitted on. People are "
                 "recognised by the content of their vectors: pictures taken or embedded anew "
-                "are not."
+                f"are not.{self._erased()}"
             )
         return (
             f"recognised {self.found:,} of {self.marked:,} people this projector was fitted on; "
             "they were kept out of the test."
+        )
+
+    def _erased(self) -> str:
+        if not self.lacking:
+            return ""
+        return (
+            f" The vectors lack {self.lacking:,} directions, as they do after an erasure: if they "
+            "went through another projector, nobody can be recognised, and they are not raw."
         )
 
     def _doubt(self) -> str:
@@ -92,7 +104,8 @@ def look(
         met = recognise(table, eraser.fingerprints)
         codes.append(_here(met.codes, table, samples))
         marked = len(eraser.fingerprints)
-        seen.append(Seen(max(eraser.identities, marked), marked, met.found, vouched))
+        lacking = missing_directions(table) if not met.found else 0
+        seen.append(Seen(max(eraser.identities, marked), marked, met.found, vouched, lacking))
     return np.unique(np.concatenate(codes)), seen
 
 

@@ -11,6 +11,7 @@ import pytest
 import efface
 from efface.api import fit_projector
 from efface.auditing.seen import Seen
+from efface.auditing.thinned import missing_directions
 from efface.data import synthetic
 from efface.data.samples import curate
 from efface.errors import DataError, SplitError
@@ -239,3 +240,32 @@ def test_vectors_that_went_through_the_projector_are_no_test_of_it(
             efface.audit(given, protections=[eraser], unseen=True, **FAST)
     whole = efface.samples(samples.data.astype(dtype), names)
     assert efface.audit(whole, protections=[eraser], **FAST).worst().tar.value is not None
+
+
+def test_vectors_that_went_through_another_projector_are_not_taken_for_new_people(
+    samples: Samples, eraser: LinearEraser
+) -> None:
+    """The same people, cleaned by an older projector: nobody is recognised among them."""
+    cleaned = samples.replace(efface.ISP(rank=6).fit(samples).eraser_.transform(samples.data))
+    report = efface.audit(cleaned, protections=[eraser], **FAST)
+    assert protected(report).unseen == "not shown"
+    assert exit_code(report) == 3
+    assert said(report, "The vectors lack 6 directions")
+    vouched = efface.audit(cleaned, protections=[eraser], unseen=True, **FAST)
+    assert exit_code(vouched) == 0
+
+
+@pytest.mark.parametrize("method", [efface.ISP, efface.LEACE])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_missing_directions_are_counted_in_every_type(
+    samples: Samples, method: Any, dtype: str
+) -> None:
+    erased = method(rank=6).fit(samples).eraser_.transform(samples.data.astype(np.float64))
+    found = efface.samples(erased.astype(dtype), samples.identity)
+    lost = 6 if method is efface.ISP else 5  # LEACE leaves its mean's direction
+    assert missing_directions(found) == lost
+    assert missing_directions(samples) == 0
+    few = efface.samples(erased[:50].astype(dtype), samples.identity[:50])
+    assert missing_directions(few) == 0  # too few rows to tell
+    padded = np.pad(samples.data, ((0, 0), (0, 3)))
+    assert missing_directions(efface.samples(padded, samples.identity)) == 0  # dead columns
