@@ -13,6 +13,7 @@ from efface.auditing.cases import Rules, attack_specs
 from efface.auditing.scene import Scene, lend_shadow, summarise
 from efface.auditing.table import Table
 from efface.auditing.worst import worst_case
+from efface.data.samples import require_people
 from efface.data.splits import split as make_split
 from efface.errors import EraserError, PlanError
 from efface.export.fitting import (
@@ -150,6 +151,8 @@ def fit_projector(
         raise PlanError(f"the target is {target}: give a TAR between 0 and 1, for example 0.05")
     if everyone and split is not None:
         raise PlanError("a split sets people aside, --all fits on everybody: give one of the two")
+    if not force:
+        require_people(samples.dataset, len(samples.people), len(samples))
     params: dict[str, Any] = {"rank": rank, "force": force, "dtype": dtype}
     if coverage is not None:
         params["coverage"] = coverage

@@ -65,6 +65,16 @@ def require_pairs(samples: Samples, minimum: int = 2) -> None:
     )
 
 
+def require_people(dataset: str, people: int, rows: int) -> None:
+    """Refuse labels of which each stands on one row: numbers of pictures, not of people."""
+    if people == rows:
+        raise DataError(
+            f"{dataset}: each of {people:,} identities has one image: these labels may tell "
+            "pictures apart, not people. Name the column that says who is on a picture with "
+            "--identity, or force the fit (--force)"
+        )
+
+
 def curate(samples: Samples, n: int, *, seed: int = 0, skip_small: bool = True) -> Samples:
     """Exactly ``n`` images of every person (P3), a seeded choice; rows keep their order.
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from efface.data.readers import PathLike
+from efface.data.samples import require_people
 from efface.errors import PlanError
 from efface.export.fitting import Dtype, Encoder, Fitting, SplitRecord, library_versions
 from efface.protect.linear.base import LinearProtection
@@ -67,6 +68,8 @@ def fit_projector_on(
         embedding=embedding, labels=labels, progress=progress,
     )  # fmt: skip
     eraser: LinearEraser = fitted.eraser_
+    if not force:
+        require_people(Path(path).stem, eraser.identities, eraser.rows)
     counts = {"fit": (eraser.identities, eraser.rows)}
     record = Fitting(
         dtype=dtype, dataset=Path(path).stem, versions=library_versions(), encoder=encoder,

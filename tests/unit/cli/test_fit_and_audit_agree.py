@@ -111,3 +111,18 @@ def test_workers_take_every_row(
 ) -> None:
     assert fit(emb, tmp_path / "p.safetensors", "--all", "--workers", "1", *option) == 2
     assert "leave out --images and --split-column" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("how", [[], ["--all"], ["--all", "--workers", "1"]])
+def test_labels_of_pictures_are_not_taken_for_people(
+    emb: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], how: list[str]
+) -> None:
+    """A column that is new in every row, such as a file name, fits a projector of noise."""
+    held = np.load(emb)
+    wrong = tmp_path / "wrong.npz"
+    np.savez(wrong, embedding=held["embedding"], identity=np.arange(800).astype(str))
+    out = tmp_path / "p.safetensors"
+    assert fit(wrong, out, *how) == 2
+    assert "may tell pictures apart, not people" in capsys.readouterr().err
+    assert not out.exists()
+    assert fit(wrong, out, *how, "--force") == 0
