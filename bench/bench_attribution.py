@@ -169,9 +169,7 @@ def report(found: Attribution, bare: Spent, first: Spent, again: Spent, turns: i
     print(f"{describe()}, load {os.getloadavg()[0]:.1f}\n")
     print(f"| {found.pictures.found:,} pictures, {drawn.queries:,} queries | seconds | processor |")
     print("|---|---|---|")
-    each = (
-        f"{found.views[0].name} alone, {1000 * bare.seconds / turns / encodings(found):.1f} ms each"
-    )
+    each = 1000 * bare.seconds / turns / encodings(found)
     rows = {
         f"{encodings(found):,} encodings by {found.views[0].name}, {each:.1f} ms each": bare,
         "attribution, nothing remembered": first,

@@ -74,9 +74,7 @@ def seen_options(function: encoding.F) -> encoding.F:
 @encoding.picture_options
 @click.option("--expect", type=click.Choice(EXPECTED), help="Gate: what raw vectors must be.")
 @click.option("--show-pictures", is_flag=True, help="Put pictures of a few people into the report.")
-@click.option(
-    "--workers", type=click.IntRange(1), help="Processes that decode, half of them alter."
-)
+@click.option("--workers", type=click.IntRange(1), help="Processes that decode; one per core.")
 @options.seed_option
 @click.option("--cache", type=click.Path(), help="Crops and vectors; by default in --out.")
 @click.option("--out", type=click.Path(), default="efface-attribution", show_default=True)
