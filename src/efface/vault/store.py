@@ -58,6 +58,25 @@ class Store:
             tables.metadata.create_all(self.engine)
         return made
 
+    def refuse_vault(self) -> None:
+        """Refuse a database that holds a vault already; nothing is made."""
+        file = self._file()
+        if file is not None:
+            self._require_folder(file)
+            if not file.exists():
+                return
+        with self._translated():
+            table = tables.configurations.name
+            if not inspect(self.engine).has_table(table):
+                return
+        with self.begin() as connection:
+            taken = newest(connection)
+        if taken:
+            raise VaultError(
+                f"{self.place}: holds a vault already: 'efface vault rotate' gives it another "
+                "scheme"
+            )
+
     def discard(self) -> None:
         """Remove a file that was made for a vault which came to nothing."""
         file = self._file()

@@ -11,6 +11,8 @@ import pytest
 from vault_world import PEOPLE, face
 
 from efface.cli.main import invoke
+from efface.errors import VaultError
+from efface.vault.service import Vault
 
 MRP = ["--scheme", "mrp", "--param", "n=24", "--param", "threshold=0.7"]
 L2FE = ["--param", "m=24", "--param", "l=6", "--param", "q=1009", "--param", "scale=0.3"]
@@ -57,3 +59,58 @@ def test_an_empty_file_becomes_its_owners_alone(here: Path) -> None:
     assert efface("backup", "all") == 0
     assert efface("restore", "all", "--db", "none/v.db") == 2
     assert not (here / "none").exists()
+
+
+@pytest.mark.parametrize(
+    "words", [["--param", "m=33", "--param", "l=11"], ["--fmr", "0.0000001", *L2FE]]
+)
+def test_an_init_that_fails_leaves_no_file(here: Path, words: list[str]) -> None:
+    before = set(here.iterdir())
+    assert efface("init", "people.npz", *words, "--pepper", "p") == 2
+    assert set(here.iterdir()) == before
+
+
+def test_a_second_init_makes_no_pepper(here: Path) -> None:
+    assert efface("init", "people.npz", *MRP) == 0
+    before = set(here.iterdir())
+    assert efface("init", "people.npz", *L2FE, "--pepper", "p") == 2
+    assert set(here.iterdir()) == before
+
+
+def test_an_init_that_fails_late_leaves_no_file(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise VaultError("no")
+
+    before = set(here.iterdir())
+    monkeypatch.setattr(Vault, "configure", fails)
+    assert efface("init", "people.npz", *MRP, "--pepper", "p") == 2
+    assert set(here.iterdir()) == before
+
+
+def test_short_vectors_are_told_the_size_to_take(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(1)
+    who = np.repeat(np.arange(4), 2)
+    np.savez("short.npz", embedding=rng.normal(size=(8, 128)), identity=who)
+    assert efface("init", "short.npz") == 2
+    assert "--param m=128 --param l=42 --fmr 0.001" in capsys.readouterr().err
+
+
+def test_init_counts_tries_and_warns_of_a_radius_that_refuses_most(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert efface("init", "people.npz", *MRP) == 0
+    said = capsys.readouterr()
+    assert "genuine tries of the people given: 120 of 120 accepted (100.0%)" in said.out
+    assert "foreign tries of the people given: 0 of 1560 accepted (0.0%)" in said.out
+    assert "refuses most" not in said.err
+    tight = [*MRP[:-1], "threshold=0.01", "--db", "tight.db"]
+    assert efface("init", "people.npz", *tight) == 0
+    said = capsys.readouterr()
+    assert "genuine tries of the people given: 0 of 120 accepted (0.0%)" in said.out
+    assert "warning: this threshold refuses most tries of the very person" in said.err
+    assert efface("init", "people.npz", *MRP, "--images", "4", "--db", "four.db") == 0
+    assert "genuine tries of the people given: none counted" in capsys.readouterr().out
