@@ -68,7 +68,10 @@ class Vault:
     def enrol(self, user: str, vectors: ArrayLike, source: str = "") -> None:
         """Store a template of a person. Of two at once, one is told EnrolledError."""
         name, current = checked_name(user, "user"), self.configurations.current()
-        made = self._enrolled(current, name, _vectors(vectors, current.scheme, "enrolment"))
+        checked = _vectors(vectors, current.scheme, "enrolment")
+        with self.store.begin() as connection:
+            _refuse_known(connection, name)  # before a prepared basis is taken for it
+        made = self._enrolled(current, name, checked)
         now = self.clock()
         row = {"user": name, "configuration": current.number, "template": pack(made),
                "enrolled": now}  # fmt: skip

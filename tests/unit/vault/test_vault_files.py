@@ -114,3 +114,12 @@ def test_init_counts_tries_and_warns_of_a_radius_that_refuses_most(
     assert "warning: this threshold refuses most tries of the very person" in said.err
     assert efface("init", "people.npz", *MRP, "--images", "4", "--db", "four.db") == 0
     assert "genuine tries of the people given: none counted" in capsys.readouterr().out
+
+
+def test_a_refused_duplicate_takes_no_prepared_basis(here: Path) -> None:
+    assert efface("init", "people.npz", *L2FE, "--ready", "2") == 0
+    assert efface("enrol", "ann", "ann.npy") == 0
+    ready = here / "vault-bases" / "24-6-1009" / "ready"
+    before = set(ready.iterdir())
+    assert efface("enrol", "ann", "ann.npy") == 2
+    assert set(ready.iterdir()) == before
