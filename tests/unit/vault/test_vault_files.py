@@ -123,3 +123,19 @@ def test_a_refused_duplicate_takes_no_prepared_basis(here: Path) -> None:
     before = set(ready.iterdir())
     assert efface("enrol", "ann", "ann.npy") == 2
     assert set(ready.iterdir()) == before
+
+
+def test_serving_without_a_token_says_what_is_off(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("efface.serve.server.run", lambda _, listening, __: listening.close())
+    monkeypatch.delenv("EFFACE_VAULT_TOKEN", raising=False)
+    assert efface("init", "people.npz", *MRP) == 0
+    capsys.readouterr()
+    assert efface("serve", "--port", "0") == 0
+    said = capsys.readouterr().err
+    assert "enrol, rotate and revoke over HTTP are off" in said
+    assert "set EFFACE_VAULT_TOKEN" in said
+    monkeypatch.setenv("EFFACE_VAULT_TOKEN", "a token of some length")
+    assert efface("serve", "--port", "0") == 0
+    assert "are off" not in capsys.readouterr().err
