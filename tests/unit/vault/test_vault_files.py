@@ -139,3 +139,22 @@ def test_serving_without_a_token_says_what_is_off(
     monkeypatch.setenv("EFFACE_VAULT_TOKEN", "a token of some length")
     assert efface("serve", "--port", "0") == 0
     assert "are off" not in capsys.readouterr().err
+
+
+def test_a_leak_says_what_is_not_installed_and_overwrites_nothing(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    secret = ("--pepper", "p")
+    assert efface("init", "people.npz", *L2FE, *secret, "--ready", "1") == 0
+    assert efface("enrol", "ann", "ann.npy", *secret) == 0
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    words = ["--population", "people.npz", "--attack", "lattice-reduction", *secret]
+    capsys.readouterr()
+    assert efface("leak", "loot", *words) == 0
+    said = capsys.readouterr().out
+    assert "full leakage): did not run: fpylll is not installed" in said
+    assert "let in for" not in said
+    (here / "loot").write_text("mine")
+    assert efface("leak", "loot", *words) == 2
+    assert "loot: is there already" in capsys.readouterr().err
+    assert (here / "loot").read_text() == "mine"
