@@ -92,6 +92,12 @@ class Vault:
         """Give somebody who verifies a new template, with new randomness: the old one is void."""
         return self._try("rotate", user, probe, source, renew=True)
 
+    def doubt(self, vectors: ArrayLike, place: str) -> str:
+        """What to know of so many pictures of an enrolment or a probe. It tells nothing of who is
+        enrolled: the number and the configuration alone decide."""
+        count = len(np.atleast_2d(np.asarray(vectors)))
+        return self.configurations.latest().scheme.hardening.doubt(count, place)
+
     def revoke(self, user: str, source: str = "") -> None:
         """Remove somebody's template; the name can be enrolled again."""
         name, table = checked_name(user, "user"), tables.people

@@ -158,3 +158,26 @@ def test_a_leak_says_what_is_not_installed_and_overwrites_nothing(
     assert efface("leak", "loot", *words) == 2
     assert "loot: is there already" in capsys.readouterr().err
     assert (here / "loot").read_text() == "mine"
+
+
+def test_another_number_of_pictures_than_the_radius_is_for_is_said(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.save("two.npy", np.stack([face(0), face(0, 1)]))
+    two = ["--images", "2", "--fmr", "0.01"]
+    assert efface("init", "people.npz", *MRP, *two) == 0
+    capsys.readouterr()
+    rule = "the radius is for 2 pictures enrolled and 2 in a try"
+    assert efface("enrol", "ann", "ann.npy") == 0
+    assert f"warning: 1 enrolled: {rule}" in capsys.readouterr().err
+    for user, code in (("ann", 0), ("nobody", 1)):
+        assert efface("verify", user, "ann.npy") == code
+        assert f"warning: 1 in this try: {rule}" in capsys.readouterr().err
+    assert efface("rotate", "ann", "ann.npy") == 0
+    assert f"warning: 1 in this try: {rule}" in capsys.readouterr().err
+    assert efface("enrol", "bob", "two.npy") == 0
+    assert efface("verify", "bob", "two.npy") == 0
+    assert "the radius is for" not in capsys.readouterr().err
+    assert efface("init", "people.npz", *MRP, "--db", "plain.db") == 0
+    assert efface("enrol", "ann", "two.npy", "--db", "plain.db") == 0
+    assert "the radius is for" not in capsys.readouterr().err

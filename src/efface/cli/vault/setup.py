@@ -130,7 +130,10 @@ def rotate(user: str | None, file: str | None, db: str, pepper: str | None, base
     first = new_pepper and pepper is not None and not Path(pepper).exists()
     with opened(db, pepper, bases, adopt=first) as vault:
         if user is not None and file is not None:
-            renewed = vault.rotate(user, vectors_of(file))
+            vectors = vectors_of(file)
+            renewed = vault.rotate(user, vectors)
+            if doubt := vault.doubt(vectors, "probe"):
+                click.echo(f"warning: {doubt}", err=True)
             click.echo("renewed" if renewed else "refused")
             return 0 if renewed else REFUSED
         scheme = _next(vault, population, pepper if new_pepper else None, bases, typed, new_pepper)
@@ -183,6 +186,9 @@ def _scheme(
     if typed["fmr"] is not None:
         scheme = scheme.calibrate(
             samples, typed["fmr"], images=typed["images"], tries=typed["tries"]
+        )
+        scheme.hardening = replace(
+            scheme.hardening, radius_images=typed["images"], radius_tries=typed["tries"]
         )
     if isinstance(scheme, L2FEHash):
         scheme.bases = pools_in(bases, "reduce")(scheme.shape)
