@@ -19,7 +19,7 @@ def report(report_json: str | None, html: str | None, junit: str | None, schema:
     An attribution.json is rendered too: as HTML, with exit code 0.
     """
     from efface.data.atomic import atomic_write
-    from efface.report.attribution import is_attribution
+    from efface.report.attribution import is_attribution, says
     from efface.report.gate import exit_code
     from efface.report.schema import json_schema, read
 
@@ -31,6 +31,11 @@ def report(report_json: str | None, html: str | None, junit: str | None, schema:
     targets = [options.writable_file(f) for f in (html, junit) if f is not None]
     if is_attribution(report_json):
         return _attribution(report_json, html, junit)
+    if says(report_json).startswith("efface.meter/"):
+        raise click.UsageError(
+            f"{report_json}: is a reading of the meter: 'efface vault meter --out FOLDER' writes "
+            "its page itself, FOLDER/meter.html"
+        )
     found = read(report_json)
     if html is not None:
         from efface.report.html import to_html

@@ -66,12 +66,16 @@ def read(path: str | PathLike[str]) -> Attribution:
 
 def is_attribution(path: str | PathLike[str]) -> bool:
     """Whether a file says of itself that it is one, of any version."""
+    return says(path).startswith("efface.attribution/")
+
+
+def says(path: str | PathLike[str]) -> str:
+    """What a file says of itself; nothing where it says nothing that can be read."""
     try:
         with open(path, "rb") as file:
-            found = msgspec.json.decode(file.read(MAX_BYTES + 1), type=_Head)
+            return msgspec.json.decode(file.read(MAX_BYTES + 1), type=_Head).schema
     except (OSError, ValueError, msgspec.MsgspecError):
-        return False
-    return found.schema.startswith("efface.attribution/")
+        return ""
 
 
 class _Head(msgspec.Struct):

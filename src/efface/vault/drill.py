@@ -114,6 +114,7 @@ def _finding(
     needs = str(getattr(attack, "without_helper", "")) if kind == "partial" else ""
     if part.scheme.hardening.pepper == ELSEWHERE:  # every verify would fail, and look like safety
         needs = "nobody can ask the door without the pepper: give its file with --pepper"
+    needs = _absent(name, attack) or needs
     if needs:
         return Finding(*where, Estimate(None), needs)
     try:
@@ -125,6 +126,12 @@ def _finding(
     except EffaceError as error:
         return Finding(*where, Estimate(None), str(error))
     return Finding(*where, share(hits, len(part.templates)))
+
+
+def _absent(name: str, attack: Attack) -> str:
+    """What is not installed that the attack cannot do without: it would find nothing."""
+    known = getattr(attack, "absent", None)
+    return str(known()).removeprefix(f"{name} was not run: ") if known is not None else ""
 
 
 def _hits(part: Loot, vectors: np.ndarray) -> int:

@@ -26,7 +26,7 @@ from efface.serve.desk import Desk, media_type
 from efface.serve.problem import Problem
 from efface.serve.vectors import JSON
 from efface.vault.access import Access
-from efface.vault.asks import read_ask, read_name
+from efface.vault.asks import Ask, read_ask, read_name
 from efface.vault.pace import slowest
 from efface.vault.service import Vault
 
@@ -69,7 +69,7 @@ class Routes:
         ask, source = read_ask(body, self.dim), self.access.source(request)
         await self._run(request, partial(self.vault.enrol, ask.user, ask.vectors, source))
         self.desk.metrics.vectors.inc(len(ask.vectors))
-        return JSONResponse({"enrolled": True}, 201)
+        return JSONResponse({"enrolled": True, **self._doubt(ask, "enrolment")}, 201)
 
     async def revoke(self, request: Request, body: bytearray) -> Response:
         name, source = read_name(body), self.access.source(request)
@@ -89,7 +89,12 @@ class Routes:
         self.desk.metrics.vectors.inc(len(ask.vectors))
         if not accepted:  # no thread is held meanwhile
             await asyncio.sleep(max(0.0, begun + self._least - time.monotonic()))
-        return JSONResponse({"accepted": accepted})
+        return JSONResponse({"accepted": accepted, **self._doubt(ask, "probe")})
+
+    def _doubt(self, ask: Ask, place: str) -> dict[str, str]:
+        """A word on a number of pictures that the radius was not set for."""
+        said = self.vault.doubt(ask.vectors, place)
+        return {"warning": said} if said else {}
 
     @property
     def _least(self) -> float:

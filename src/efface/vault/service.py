@@ -68,7 +68,10 @@ class Vault:
     def enrol(self, user: str, vectors: ArrayLike, source: str = "") -> None:
         """Store a template of a person. Of two at once, one is told EnrolledError."""
         name, current = checked_name(user, "user"), self.configurations.current()
-        made = self._enrolled(current, name, _vectors(vectors, current.scheme, "enrolment"))
+        checked = _vectors(vectors, current.scheme, "enrolment")
+        with self.store.begin() as connection:
+            _refuse_known(connection, name)  # before a prepared basis is taken for it
+        made = self._enrolled(current, name, checked)
         now = self.clock()
         row = {"user": name, "configuration": current.number, "template": pack(made),
                "enrolled": now}  # fmt: skip
@@ -88,6 +91,12 @@ class Vault:
     def rotate(self, user: str, probe: ArrayLike, source: str = "") -> bool:
         """Give somebody who verifies a new template, with new randomness: the old one is void."""
         return self._try("rotate", user, probe, source, renew=True)
+
+    def doubt(self, vectors: ArrayLike, place: str) -> str:
+        """What to know of so many pictures of an enrolment or a probe. It tells nothing of who is
+        enrolled: the number and the configuration alone decide."""
+        count = len(np.atleast_2d(np.asarray(vectors)))
+        return self.configurations.latest().scheme.hardening.doubt(count, place)
 
     def revoke(self, user: str, source: str = "") -> None:
         """Remove somebody's template; the name can be enrolled again."""

@@ -9,7 +9,8 @@ import logging
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, func, insert, inspect, select
@@ -38,20 +39,74 @@ class Store:
         """The address without its password and options: for messages."""
         return self.url.set(query={}).render_as_string(hide_password=True)
 
-    def create(self) -> None:
-        """Make the tables; where they are, nothing changes. A new file is its owner's alone."""
-        if self.url.get_backend_name() == "sqlite" and self.url.database:
-            with suppress(OSError):  # there already, or not possible: SQLite will say
-                os.close(os.open(self.url.database, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    def create(self) -> bool:
+        """Make the tables; where they are, nothing changes. A new file, and one that was empty, is
+        its owner's alone. Whether the file is new."""
+        made = False
+        file = self._file()
+        if file is not None:
+            self._require_folder(file)
+            try:
+                os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+                made = True
+            except FileExistsError:
+                if not file.stat().st_size:
+                    file.chmod(0o600)
+            except OSError as error:
+                raise VaultError(f"{file}: cannot be made: {error.strerror or error}") from None
         with self._translated():
             tables.metadata.create_all(self.engine)
+        return made
+
+    def refuse_vault(self) -> None:
+        """Refuse a database that holds a vault already; nothing is made."""
+        file = self._file()
+        if file is not None:
+            self._require_folder(file)
+            if not file.exists():
+                return
+        with self._translated():
+            table = tables.configurations.name
+            if not inspect(self.engine).has_table(table):
+                return
+        with self.begin() as connection:
+            taken = newest(connection)
+        if taken:
+            raise VaultError(
+                f"{self.place}: holds a vault already: 'efface vault rotate' gives it another "
+                "scheme"
+            )
+
+    def discard(self) -> None:
+        """Remove a file that was made for a vault which came to nothing."""
+        file = self._file()
+        with self.begin() as connection:
+            empty = not newest(connection)
+        self.close()
+        if file is not None and empty:
+            file.unlink(missing_ok=True)
 
     def require(self) -> None:
-        """Refuse a database that holds no vault."""
+        """Refuse a database that holds no vault, and make nothing where there is none."""
+        file = self._file()
+        if file is not None:
+            self._require_folder(file)
+            if not file.exists():
+                raise VaultError(f"there is no vault at {file}: make one with 'efface vault init'")
         with self._translated():
             present = set(inspect(self.engine).get_table_names())
         if not set(tables.metadata.tables) <= present:
             raise VaultError(f"{self.place}: holds no vault: make one with 'efface vault init'")
+
+    def _file(self) -> Path | None:
+        """Of SQLite, where it is a file."""
+        name = self.url.database or ""
+        plain = self.url.get_backend_name() == "sqlite" and not name.startswith(("file:", ":"))
+        return Path(name) if plain and name else None
+
+    def _require_folder(self, file: Path) -> None:
+        if not file.parent.is_dir():
+            raise VaultError(f"{file.parent}: no such folder: make it, or give another with --db")
 
     @contextmanager
     def begin(self) -> Iterator[Connection]:

@@ -269,3 +269,14 @@ def test_interrupt_leaves_no_partial_file(tmp_path: Path, world: synthetic.World
     assert process.returncode in (130, -signal.SIGINT), err  # a shell shows both as 130
     assert b"Traceback" not in err
     assert [p.name for p in tmp_path.rglob("*")] == ["emb.parquet"]
+
+
+def test_a_reading_of_the_meter_has_its_page_already(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "meter.json").write_text('{"schema": "efface.meter/1"}')
+    page = tmp_path / "x.html"
+    assert invoke(["report", str(tmp_path / "meter.json"), "--html", str(page)]) == 2
+    said = capsys.readouterr().err
+    assert "'efface vault meter --out FOLDER' writes its page itself" in said
+    assert not page.exists()

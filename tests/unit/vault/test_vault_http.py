@@ -17,6 +17,7 @@ from starlette.requests import Request
 from vault_world import closing, face, l2fe, made, traces
 
 from efface.errors import PlanError
+from efface.protect.template import Hardening
 from efface.serve.limits import Limits
 from efface.serve.server import listen, settings
 from efface.vault.access import Access
@@ -281,3 +282,15 @@ def test_access_that_cannot_be(given: dict[str, Any]) -> None:
     with pytest.raises(PlanError) as said:
         Access(**given)
     assert "short is" not in str(said.value)
+
+
+def test_another_number_of_pictures_is_said_whoever_is_asked_for(address: str) -> None:
+    scheme = l2fe(hardening=Hardening(radius_images=2, radius_tries=2))
+    with closing(made(address, scheme)) as vault, serving(vault, Access(TOKEN, 0.0)) as client:
+        enrolled = ask(client, "enrol", "ann", face(0)).json()
+        assert enrolled["warning"].startswith("1 enrolled: the radius is for 2 pictures")
+        answers = [ask(client, "verify", user, face(0)).json() for user in ("ann", "nobody")]
+        assert [answer["accepted"] for answer in answers] == [True, False]
+        assert answers[0]["warning"] == answers[1]["warning"]
+        both = [face(0), face(0, 1)]
+        assert ask(client, "verify", "ann", both).json() == {"accepted": True}

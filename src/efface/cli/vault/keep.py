@@ -10,6 +10,7 @@ import click
 
 from efface.cli import options
 from efface.cli.vault.opening import audit_option, database_option, opened
+from efface.errors import DataError
 
 if TYPE_CHECKING:
     from efface.vault.drill import Finding
@@ -81,10 +82,17 @@ def leak(out: str, db: str, population: str | None, names: Sequence[str], seed: 
 
     With --population every attack on templates tries to recover who is enrolled, and the share of
     templates that would let it in is printed.
+
+    \b
+    Exit codes: 0 OUT is written, whatever the attacks found; 2 usage or bad input.
     """
+    from efface.vault.drill import template_attacks
     from efface.vault.dump import PersonRow, write
 
     target = options.writable_file(out)
+    template_attacks(names)  # a name that nothing has is refused before anything is written
+    if target.exists():
+        raise DataError(f"{target}: is there already: remove it, or give another name")
     dump = _dump(db, "leak")
     write(target, dump)
     click.echo(f"{out}: {len(dump.of(PersonRow))} people, as a thief would have them")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from efface.errors import DataError
+from efface.errors import DataError, VaultError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -62,14 +62,19 @@ def opened(
     from efface.vault.service import Vault
     from efface.vault.store import Store
 
-    store = Store(db)
-    if create:
-        store.create()
-    else:
-        store.require()
+    store, made = Store(db), False
     try:
+        if create:
+            made = store.create()
+        else:
+            store.require()
         pools, known = pools_in(bases, "reduce"), partial(_peppers, pepper, adopt)
         yield Vault(store, Configurations(store, known, pools, adopt))
+    except BaseException:
+        if made:  # a file that holds nothing would only be in the way
+            with suppress(VaultError):
+                store.discard()
+        raise
     finally:
         store.close()
 

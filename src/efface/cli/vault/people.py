@@ -24,6 +24,8 @@ def enrol(user: str, file: str, db: str, pepper: str | None, bases: str) -> int:
     vectors = vectors_of(file)
     with opened(db, pepper, bases) as vault:
         vault.enrol(user, vectors)
+        said = vault.doubt(vectors, "enrolment")
+    _warn(said)
     click.echo("enrolled")
     return 0
 
@@ -43,6 +45,8 @@ def verify(user: str, file: str, db: str, pepper: str | None, bases: str) -> int
     vectors = vectors_of(file)
     with opened(db, pepper, bases) as vault:
         accepted = vault.verify(user, vectors)
+        said = vault.doubt(vectors, "probe")
+    _warn(said)
     click.echo("accepted" if accepted else "refused")
     return 0 if accepted else REFUSED
 
@@ -56,3 +60,8 @@ def revoke(user: str, db: str) -> int:
         vault.revoke(user)
     click.echo("revoked")
     return 0
+
+
+def _warn(said: str) -> None:
+    if said:
+        click.echo(f"warning: {said}", err=True)

@@ -73,6 +73,12 @@ def serve(db: str, pepper: str | None, bases: str, ready: int, host: str, port: 
         app, listening = create_app(vault, limits, access), listen(host, port)
         click.echo(f"{vault.store.place}: {card.name}, served at {url(listening)}")
         click.echo(f"warning: {card.name}: {card.verdict}", err=True)
+        if access.token is None:
+            click.echo(
+                "only verification is served: enrol, rotate and revoke over HTTP are off; to turn "
+                f"them on set {TOKEN} to a secret and start again",
+                err=True,
+            )
         run(app, listening, limits)
     return 0
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from efface.cli import options
+from efface.cli.vault.counted import said
 from efface.cli.vault.hardness import (
     hardening,
     hash_options,
@@ -22,6 +25,7 @@ from efface.cli.vault.opening import database_option, opened, pools_in, secret_o
 
 if TYPE_CHECKING:
     from efface.protect.template.base import TemplateShell
+    from efface.types import Samples
     from efface.vault.service import Vault
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -50,17 +54,55 @@ def init(emb: str, db: str, pepper: str | None, bases: str, ready: int, **typed:
 
     The file of --pepper is made if it is not there; without one there is no pepper.
     """
+    from efface.vault.peppers import read_peppers
+
+    _refuse_vault(db)
+    fresh = None
+    if pepper is not None and not Path(pepper).exists():
+        fresh = options.writable_file(pepper), os.urandom(32)
+    peppers = (fresh[1],) if fresh else read_peppers(pepper)
+    samples = options.read(emb, typed["identity"], typed["embedding"], typed["labels"])
+    scheme = _scheme(samples, typed, peppers[0] if peppers else None, bases)
+    counted = said(scheme, samples, settled(typed))
+    scheme = _prepared(scheme, ready)
+    with _written(fresh), opened(db, pepper, bases, create=True) as vault:
+        made = vault.configure(scheme, first=True)
+    click.echo(f"{vault.store.place}: a vault with {_said(made.scheme)}")
+    _say_pictures(typed)
+    counted()
+    return 0
+
+
+def _refuse_vault(db: str) -> None:
+    """Before anything is made: no second vault in a database."""
+    from efface.extras import need
+
+    need("sqlalchemy", "vault")
+    from efface.vault.store import Store
+
+    store = Store(db)
+    try:
+        store.refuse_vault()
+    finally:
+        store.close()
+
+
+@contextmanager
+def _written(pepper: tuple[Path, bytes] | None) -> Iterator[None]:
+    """A new pepper in its file, which goes again if nothing came of it."""
     from efface.vault.peppers import add_pepper, read_peppers
 
-    if pepper is not None and not Path(pepper).exists():
-        add_pepper(options.writable_file(pepper))
-    peppers = read_peppers(pepper)
-    scheme = _prepared(_scheme(emb, typed, peppers[0] if peppers else None, bases), ready)
-    with opened(db, pepper, bases, create=True) as vault:
-        made = vault.configure(scheme, first=True)
-        click.echo(f"{vault.store.place}: a vault with {_said(made.scheme)}")
-        _say_pictures(typed)
-    return 0
+    if pepper is None:
+        yield
+        return
+    path, secret = pepper
+    add_pepper(path, lambda _: secret)
+    try:
+        yield
+    except BaseException:
+        if read_peppers(path) == (secret,):  # and nobody has added another
+            path.unlink()
+        raise
 
 
 @click.command()
@@ -88,7 +130,10 @@ def rotate(user: str | None, file: str | None, db: str, pepper: str | None, base
     first = new_pepper and pepper is not None and not Path(pepper).exists()
     with opened(db, pepper, bases, adopt=first) as vault:
         if user is not None and file is not None:
-            renewed = vault.rotate(user, vectors_of(file))
+            vectors = vectors_of(file)
+            renewed = vault.rotate(user, vectors)
+            if doubt := vault.doubt(vectors, "probe"):
+                click.echo(f"warning: {doubt}", err=True)
             click.echo("renewed" if renewed else "refused")
             return 0 if renewed else REFUSED
         scheme = _next(vault, population, pepper if new_pepper else None, bases, typed, new_pepper)
@@ -113,7 +158,8 @@ def _next(vault: Vault, population: str | None, pepper: str | None, bases: str,
             raise click.UsageError("--new-pepper needs --pepper: the file that it is added to")
         secret = add_pepper(pepper)[0]
     if population is not None:
-        return _prepared(_scheme(population, typed, secret, bases), 1)
+        samples = options.read(population, typed["identity"], typed["embedding"], typed["labels"])
+        return _prepared(_scheme(samples, typed, secret, bases), 1)
     if any(options.given(name) for name in _FITTED):
         raise click.UsageError("another scheme or radius is fitted to people: give --population")
     made = copy.copy(current)
@@ -124,13 +170,14 @@ def _next(vault: Vault, population: str | None, pepper: str | None, bases: str,
     return made
 
 
-def _scheme(emb: str, typed: dict[str, Any], pepper: bytes | None, bases: str) -> TemplateShell:
+def _scheme(
+    samples: Samples, typed: dict[str, Any], pepper: bytes | None, bases: str
+) -> TemplateShell:
     """The scheme that was asked for, fitted and with its radius."""
     from efface.protect.template import L2FEHash, Shared
     from efface.registry import make
 
     typed = settled(typed)
-    samples = options.read(emb, typed["identity"], typed["embedding"], typed["labels"])
     params: dict[str, Any] = {**parameters(typed["params"]), "hardening": hardening(typed, pepper)}
     scheme: TemplateShell = make("scheme", typed["scheme"], **params)
     if isinstance(scheme, L2FEHash):
@@ -139,6 +186,9 @@ def _scheme(emb: str, typed: dict[str, Any], pepper: bytes | None, bases: str) -
     if typed["fmr"] is not None:
         scheme = scheme.calibrate(
             samples, typed["fmr"], images=typed["images"], tries=typed["tries"]
+        )
+        scheme.hardening = replace(
+            scheme.hardening, radius_images=typed["images"], radius_tries=typed["tries"]
         )
     if isinstance(scheme, L2FEHash):
         scheme.bases = pools_in(bases, "reduce")(scheme.shape)

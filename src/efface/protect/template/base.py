@@ -36,7 +36,7 @@ Bools = NDArray[np.bool_]
 FAILED = "the probe does not reproduce the template"
 SALT_BYTES = 16
 _DIGEST_BYTES = 16
-_POLICY = ("probes", "votes", "of", "threshold")
+_POLICY = ("probes", "votes", "of", "threshold", "radius_images", "radius_tries")
 """Settings that may change without making stored templates unreadable."""
 
 

@@ -38,6 +38,9 @@ class Hardening:
 
     ``owner`` ties a template to whom it was enrolled for: the name goes into the hash of schemes
     that hash and under the seal of a pepper, so a template put in another's place is refused.
+
+    ``radius_images`` and ``radius_tries`` say for how many pictures enrolled and in a try the
+    radius was set (0: not said). They change no answer; ``doubt`` speaks of another number.
     """
 
     kdf: KeyDerivation = field(default_factory=Blake2b)
@@ -47,6 +50,8 @@ class Hardening:
     votes: int = 1
     of: int = 0
     owner: bool = False
+    radius_images: int = 0
+    radius_tries: int = 0
 
     @classmethod
     def hardened(cls, pepper: bytes | None = None) -> Hardening:
@@ -97,7 +102,22 @@ class Hardening:
             # What is new is said only where it is used: older configurations stay as they were.
             **({"of": self.of} if self.of else {}),
             **({"owner": True} if self.owner else {}),
+            **({"radius_images": self.radius_images} if self.radius_images else {}),
+            **({"radius_tries": self.radius_tries} if self.radius_tries else {}),
         }
+
+    def doubt(self, count: int, place: str) -> str:
+        """What to know of an enrolment or a probe of so many pictures; nothing where the radius was
+        set for it. It depends on the number alone."""
+        probe = place == "probe"
+        wanted = self.radius_tries if probe else self.radius_images
+        if not wanted or count == wanted or (probe and self.probes == "vote"):
+            return ""
+        what = "in this try" if probe else "enrolled"
+        return (
+            f"{count} {what}: the radius is for {self.radius_images} pictures enrolled and "
+            f"{self.radius_tries} in a try; with another number the rates are others"
+        )
 
     def owner_parts(self, owner: bytes) -> dict[str, NDArray[Any]]:
         """What a template holds of its owner: a digest, and nothing where it is nobody's."""

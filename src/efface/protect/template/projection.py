@@ -25,7 +25,9 @@ def shortened(x: Matrix, m: int) -> Matrix:
     dim = x.shape[-1]
     if m > dim:
         raise PlanError(
-            f"l2fe-hash: m = {m} for vectors of {dim} elements: take m at most that many"
+            f"l2fe-hash: m = {m} for vectors of {dim} elements: take m at most that many, l a "
+            "third of it as published, and a radius set from people: --param "
+            f"m={dim} --param l={max(dim // 3, 1)} --fmr 0.001"
         )
     return x if m == dim else x @ _columns(m, dim)
 

@@ -37,18 +37,20 @@ def impostor_borders(
 
 
 def genuine_borders(
-    scheme: TemplateShell, samples: Samples, images: int = 1, bases: int = 1
+    scheme: TemplateShell, samples: Samples, images: int = 1, bases: int = 1, tries: int = 0
 ) -> Matrix:
-    """Borders of every person with itself: its first pictures enrolled, the following in tries."""
-    people = _groups(samples, images, 2 * images)
+    """Borders of every person with itself: its first pictures enrolled, the following in tries of
+    ``tries`` each; 0 for as many as are enrolled."""
+    each = tries or images
+    people = _groups(samples, images, images + each)
     enrolled = np.stack([average(own[:images], "calibration") for own in people])
-    tries, owner = [], []
+    made, owner = [], []
     for number, own in enumerate(people):
-        for start in range(images, len(own) - images + 1, images):
-            tries.append(own[start : start + images])
+        for start in range(images, len(own) - each + 1, each):
+            made.append(own[start : start + each])
             owner.append(number)
-    rows = np.arange(len(tries))
-    return _borders(scheme, enrolled, np.stack(tries), np.array(owner), rows, bases)
+    rows = np.arange(len(made))
+    return _borders(scheme, enrolled, np.stack(made), np.array(owner), rows, bases)
 
 
 def radius_at(scheme: TemplateShell, impostors: Matrix, fmr: float) -> float:

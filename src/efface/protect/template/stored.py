@@ -80,6 +80,7 @@ def _hardening(given: dict[str, Scalar], pepper: bytes | None) -> Hardening:
     if pepper is not None and not wanted:
         raise TemplateError("a pepper is given for a scheme that was set up without one")
     probes, votes, of = (given.get(name) for name in ("probes", "votes", "of"))
+    images, tries = (given.get(name) for name in ("radius_images", "radius_tries"))
     return Hardening(
         kdf=named(given),
         pepper=(pepper or ELSEWHERE) if wanted else None,
@@ -88,4 +89,6 @@ def _hardening(given: dict[str, Scalar], pepper: bytes | None) -> Hardening:
         votes=votes if type(votes) is int else 1,
         of=of if type(of) is int else 0,
         owner=given.get("owner") is True,
+        radius_images=images if type(images) is int else 0,
+        radius_tries=tries if type(tries) is int else 0,
     )
