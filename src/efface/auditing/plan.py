@@ -36,6 +36,8 @@ class AuditPlan(msgspec.Struct, frozen=True):
     embedding: str | None = None
     images: int | None = None
     """Keep exactly so many images of each person that has them."""
+    min_images: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """Leave out people with fewer images; keep all images of the others."""
     split: SplitPlan = SplitPlan()
     protect: list[dict[str, Any]] = []
     attack: list[dict[str, Any]] = []
