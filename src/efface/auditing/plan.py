@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
+from efface.auditing.attack_names import check_name
 from efface.auditing.protections import as_protection
 from efface.errors import EffaceError, PlanError
 from efface.registry import make, nearest
@@ -123,6 +124,8 @@ def _specs(entries: list[dict[str, Any]], role: str) -> list[Spec]:
         params = {
             k: tuple(v) if isinstance(v, list) else v for k, v in entry.items() if k != "name"
         }
+        if role == "attack":
+            check_name(name)
         make(role, name, **params)
         specs.append(Spec(name.lower(), params))
     return specs
