@@ -196,7 +196,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     release: str
     """``raw``, or the name of the projector."""
     projector: dict[str, Scalar] = {}
-    """Method, rank, digest, and how many of its people were recognised here."""
+    """Method, rank, digest, how many people it was fitted on, and how many of these were
+    recognised here."""
     side: Side
     headline: str
     votes: dict[str, Side]

@@ -14,7 +14,7 @@ from efface.attributing.material import Material
 from efface.attributing.seats import Seat
 from efface.attributing.settings import Settings
 from efface.attributions import Finding
-from efface.data.fingerprint import recognise
+from efface.data.fingerprint import Recognised, recognise
 from efface.diagnose import attributed
 from efface.diagnose.attribution import Similarities
 from efface.errors import EraserError
@@ -33,12 +33,13 @@ def findings(
     """Raw first. All use the same queries and the same resamples of people."""
     yield _finding(seat, "raw", played, settings, None, np.zeros(0, np.int64), {})
     for name, eraser in seat.erasers:
-        seen = _recognised(material, plan, seat, played, eraser)
+        met = _recognised(material, plan, seat, played, eraser)
         told: dict[str, Scalar] = {
             "method": eraser.method, "rank": eraser.rank, "digest": eraser.digest(),
-            "people fitted on": eraser.identities, "people recognised here": len(seen),
+            "people fitted on": max(eraser.identities, len(eraser.fingerprints)),
+            "people recognised here": met.found,
         }  # fmt: skip
-        yield _finding(seat, name, played, settings, eraser.transform, seen, told)
+        yield _finding(seat, name, played, settings, eraser.transform, met.codes, told)
 
 
 def _finding(
@@ -85,16 +86,16 @@ def _nothing(seat: Seat, release: str, projector: dict[str, Scalar], why: str) -
 
 def _recognised(
     material: Material, plan: Plan, seat: Seat, played: Roles, eraser: LinearEraser
-) -> Codes:
+) -> Recognised:
     """People the projector was fitted on, as far as the vectors of queries and matches tell."""
     if not eraser.fingerprints:
-        return np.zeros(0, np.int64)
+        return Recognised(np.zeros(0, np.int64), 0)
     strips = [*played.query, *played.match]
     person = np.array([q.person for q in plan.queries] * 2, np.int64)
     vectors = whole_vectors(seat.vectors, strips)
     there = np.isfinite(vectors).all(axis=1)
     samples = Samples(vectors[there], person[there], np.array(material.people))
-    return recognise(samples, eraser.fingerprints).codes
+    return recognise(samples, eraser.fingerprints)
 
 
 def _without(found: Similarities, seen: Mapping[str, NDArray[np.bool_]]) -> Similarities:

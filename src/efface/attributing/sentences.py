@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from efface.attributions import Finding, Importance, Preference, Revelation, Side
+from efface.auditing.seen import Seen
 from efface.results import Estimate, Scalar
 
 NAMES: dict[Side, str] = {
@@ -49,24 +50,40 @@ def explained(findings: Sequence[Finding]) -> list[str]:
     return said
 
 
+def doubt(projector: Mapping[str, Scalar]) -> str | None:
+    """What has to be said where people the projector was fitted on may be measured unrecognised.
+
+    Faces are cut otherwise for an attribution than for an encoding, so that nobody recognised
+    shows nothing.
+    """
+    people, fitted = (
+        projector.get(name) for name in ("people recognised here", "people fitted on")
+    )
+    if not isinstance(people, int) or not isinstance(fitted, int):
+        return None  # the file may be anybody's
+    return None if people >= fitted else Seen(fitted, fitted, people).among_pictures()
+
+
 def recognised(lost: Mapping[str, int], projector: dict[str, Scalar]) -> list[str]:
     """Whether the people measured are new to the projector; ``lost`` counts the queries in which
     those who are not have each part."""
     if not projector:
         return []
+    unsure = doubt(projector)
+    notes = [] if unsure is None else [unsure]
     people, fitted = projector["people recognised here"], projector["people fitted on"]
-    if not people:
-        return [
-            "nobody here was recognised as one of the people the projector was fitted on; people "
-            "are recognised by vectors of the very same crops only"
-        ]
-    rest = "" if people == fitted else f" of {fitted}"
-    more = "" if people == fitted else "; others of them may be among those left"
-    return [
-        f"{people}{rest} people the projector was fitted on were recognised; their "
-        f"{lost['query']} queries are left out, and with them whatever they are the stranger "
-        f"({lost['stranger']}) or lend the face of ({lost['donor']}){more}"
-    ]
+    if people:
+        rest = "" if people == fitted else f" of {fitted}"
+        notes.append(
+            f"{people}{rest} people the projector was fitted on were recognised; their "
+            f"{lost['query']} queries are left out, and with them whatever they are the stranger "
+            f"({lost['stranger']}) or lend the face of ({lost['donor']})"
+        )
+    elif unsure is None:
+        notes.append(
+            "the projector does not say whom it was fitted on, so nobody here could be recognised"
+        )
+    return notes
 
 
 def without_vectors(lost: Mapping[str, int]) -> list[str]:

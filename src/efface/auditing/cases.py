@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from numbers import Integral
 from typing import Any
 
+from efface.auditing.attack_names import check_name
 from efface.auditing.scene import Scene, Shipped
 from efface.errors import PlanError
 from efface.registry import cards, find, make
@@ -58,14 +59,16 @@ def attack_specs(attacks: Sequence[str | Attack | Spec] | None) -> list[Spec]:
 
 def _spec(attack: str | Attack | Spec) -> Spec:
     if isinstance(attack, str):
-        find("attack", attack)
+        check_name(attack)
         return Spec(attack.lower())
     if isinstance(attack, Spec):
+        check_name(attack.name)
         make("attack", attack.name, **attack.params)
         return attack
     card = getattr(attack, "card", None)
     if card is None:
         raise PlanError(f"{type(attack).__name__} is not a registered attack: use @register")
+    check_name(card.name)
     params: dict[str, Any] = {}
     for f in fields(attack):  # type: ignore[arg-type]
         value = getattr(attack, f.name)

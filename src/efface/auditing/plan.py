@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
+from efface.auditing.attack_names import check_name
 from efface.auditing.protections import as_protection
 from efface.errors import EffaceError, PlanError
 from efface.registry import make, nearest
@@ -36,6 +37,8 @@ class AuditPlan(msgspec.Struct, frozen=True):
     embedding: str | None = None
     images: int | None = None
     """Keep exactly so many images of each person that has them."""
+    min_images: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """Leave out people with fewer images; keep all images of the others."""
     split: SplitPlan = SplitPlan()
     protect: list[dict[str, Any]] = []
     attack: list[dict[str, Any]] = []
@@ -121,6 +124,8 @@ def _specs(entries: list[dict[str, Any]], role: str) -> list[Spec]:
         params = {
             k: tuple(v) if isinstance(v, list) else v for k, v in entry.items() if k != "name"
         }
+        if role == "attack":
+            check_name(name)
         make(role, name, **params)
         specs.append(Spec(name.lower(), params))
     return specs

@@ -46,6 +46,14 @@ class Seen:
         """For the report. ``name`` is that of the release."""
         return f"{name}: {self._finding()} {self._doubt()}".strip()
 
+    def among_pictures(self) -> str:
+        """For pictures, which were cut and encoded anew."""
+        return (
+            f"recognised {self.found:,} of the {self.fitted:,} people this projector was fitted "
+            "on; the others may be among these pictures, and then the erased figures flatter it: "
+            "attribute pictures of other people"
+        )
+
     def _finding(self) -> str:
         if self.marked < max(self.fitted, 1):
             people = f"{self.fitted:,} people" if self.fitted else "people"

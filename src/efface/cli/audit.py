@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @click.option("--far", type=float, default=1e-3, show_default=True, help="False-accept rate.")
 @click.option("--mode", type=click.Choice(["strong", "paper"]), default="strong", show_default=True)
 @click.option("--attack", multiple=True, help="Attacker to run; repeat. Default: all.")
-@click.option("--images", type=int, help="Keep exactly so many images of each person.")
+@options.selection_options
 @click.option("--split-column", metavar="COL", help="Column with fit, shadow, calibration, test.")
 @click.option("--plan", type=click.Path(), help="TOML plan; options typed here win over it.")
 @click.option("--fail-above", type=float, help="Gate: worst-case TAR that must not be exceeded.")
@@ -93,34 +93,35 @@ def audit(emb: str, **given_: Any) -> int:
     everything = _everything(emb, out, plan, given_)
     for path, projector in projectors.items():
         _same_encoder(path, projector, everything)
-    samples = _curated(everything, plan)
-    protections = [*plan.protections(), *(p.eraser for p in projectors.values())]
-    result = api.audit(
-        samples,
-        split=_split(samples, plan),
-        protections=protections,
-        attacks=plan.attacks(),
-        far=plan.far,
-        mode=plan.mode,
-        shots=plan.shots,
-        resamples=plan.resamples,
-        quota=plan.quota,
-        seed=plan.seed,
-        fail_above=plan.fail_above,
-        target=plan.target,
-        auto=plan.auto,
-        sweep=plan.sweep,
-        utility=_utility(given_),
-        transfer=_transfer(given_, plan),
-        bootstrap=plan.bootstrap,
-        level=plan.level,
-        cache=given_["cache"],
-        unseen=given_["unseen"],
-        drawn_from=everything,
-        command=options.command_line(),
-        date=given_["date"],
-        plan=msgspec.to_builtins(plan) if given_["plan"] else None,
-    )
+    with encoded.keeping(out if given_["encoder"] else None):
+        samples = _curated(everything, plan, given_)
+        protections = [*plan.protections(), *(p.eraser for p in projectors.values())]
+        result = api.audit(
+            samples,
+            split=_split(samples, plan),
+            protections=protections,
+            attacks=plan.attacks(),
+            far=plan.far,
+            mode=plan.mode,
+            shots=plan.shots,
+            resamples=plan.resamples,
+            quota=plan.quota,
+            seed=plan.seed,
+            fail_above=plan.fail_above,
+            target=plan.target,
+            auto=plan.auto,
+            sweep=plan.sweep,
+            utility=_utility(given_),
+            transfer=_transfer(given_, plan),
+            bootstrap=plan.bootstrap,
+            level=plan.level,
+            cache=given_["cache"],
+            unseen=given_["unseen"],
+            drawn_from=everything,
+            command=options.command_line(),
+            date=given_["date"],
+            plan=msgspec.to_builtins(plan) if given_["plan"] else None,
+        )
     result.save(out)
     if given_["as_json"]:
         click.echo(to_json(result).decode(), nl=False)
@@ -169,8 +170,8 @@ def _same_encoder(path: str, projector: Projector, samples: Samples) -> None:
 def _merged(plan: AuditPlan, typed: dict[str, Any]) -> AuditPlan:
     """The plan with what was typed on top."""
     changes: dict[str, Any] = {}
-    for name in ("identity", "embedding", "far", "mode", "images", "fail_above", "target",
-                 "bootstrap", "seed"):  # fmt: skip
+    for name in ("identity", "embedding", "far", "mode", "images", "min_images", "fail_above",
+                 "target", "bootstrap", "seed"):  # fmt: skip
         if given(name):
             changes[name] = typed[name]
     if given("sweep"):
@@ -193,10 +194,8 @@ def _merged(plan: AuditPlan, typed: dict[str, Any]) -> AuditPlan:
     return msgspec.structs.replace(plan, **changes)
 
 
-def _curated(samples: Samples, plan: AuditPlan) -> Samples:
-    from efface.data.samples import curate
-
-    return samples if plan.images is None else curate(samples, plan.images, seed=plan.seed)
+def _curated(samples: Samples, plan: AuditPlan, typed: dict[str, Any]) -> Samples:
+    return options.select(samples, plan.images, plan.min_images, plan.seed, typed["as_json"])
 
 
 def _split(samples: Samples, plan: AuditPlan) -> Split | None:
@@ -233,7 +232,7 @@ def _transfer(typed: dict[str, Any], plan: AuditPlan) -> Samples | None:
     if not typed["transfer"]:
         return None
     other = options.read(typed["transfer"], plan.identity, plan.embedding, None)
-    return _curated(other, plan)
+    return _curated(other, plan, typed)
 
 
 def _print(result: Report, out: str) -> None:

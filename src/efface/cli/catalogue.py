@@ -23,6 +23,8 @@ def list_(role: str | None, as_json: bool) -> int:
         click.echo(f"no {role} yet")
     for card in found:
         click.echo(f"{card.role:<11} {card.name:<13} {card.summary}")
+        if card.role == "attack" and card.accepts == "template":
+            click.echo(f"{'':<25} attacks templates: see 'efface vault meter'")
         if card.paper:
             click.echo(f"{'':<25} {card.paper}")
         if card.verdict:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,10 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from efface.cli import encoding, options
+from efface.errors import DataError, EffaceError
 
 if TYPE_CHECKING:
     from efface.encoding.run import Order
     from efface.facts import EncoderFacts, Encoding
+
+VECTORS = "embeddings.parquet"
 
 
 def order(images: str, out: Path, typed: dict[str, Any], keep: bool = False) -> Order:
@@ -84,12 +88,25 @@ def kept(
 
     with disk.writing(out):
         out.mkdir(parents=True, exist_ok=True)
-    vectors = out / "embeddings.parquet"
+    vectors = out / VECTORS
     work = order(images, vectors, typed, keep=True)
     if look is not None:
         look(len({entry.identity for entry in work.source.entries() if not entry.problem}))
     run(work, quiet=typed["as_json"])
     return vectors
+
+
+@contextmanager
+def keeping(out: Path | None) -> Iterator[None]:
+    """Who has waited for an encoding and is then refused is told that it was not in vain."""
+    try:
+        yield
+    except EffaceError as error:
+        if out is None:
+            raise
+        raise DataError(
+            f"{error}. The vectors are kept in {out / VECTORS}: the next run encodes nothing"
+        ) from error
 
 
 def dataset(images: str) -> str:

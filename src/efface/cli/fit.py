@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Fit on every person, not on the fit part; audit it on other data then.",
 )
-@click.option("--images", type=int, help="Keep exactly so many images of each person.")
+@options.selection_options
 @click.option("--split-column", metavar="COL", help="Column with fit, shadow, calibration, test.")
 @click.option("--force", is_flag=True, help="Keep a rank that would otherwise be refused.")
 @click.option(
@@ -71,8 +71,8 @@ def fit(emb: str, **typed: Any) -> int:
     """Fit a projector on the labelled embeddings in EMB.
 
     Uses the fit part of the same seeded split that 'efface audit' makes, so that auditing the
-    projector on the same file with the same seed, --images and --split-column tests it on people
-    it has not seen.
+    projector on the same file with the same seed, --images, --min-images and --split-column tests
+    it on people it has not seen.
     """
     from efface.api import fit_projector
     from efface.export.safetensors import save_eraser
@@ -103,11 +103,11 @@ def fit(emb: str, **typed: Any) -> int:
 
 def _chosen(samples: Samples, typed: dict[str, Any]) -> tuple[Samples, Split | None]:
     """The images and the parts, taken as 'efface audit' takes them."""
-    from efface.data.samples import curate
     from efface.data.splits import split_by_column
 
-    if typed["images"] is not None:
-        samples = curate(samples, typed["images"], seed=typed["seed"])
+    samples = options.select(
+        samples, typed["images"], typed["min_images"], typed["seed"], typed["as_json"]
+    )
     column = typed["split_column"]
     return samples, None if column is None else split_by_column(samples, column)
 
@@ -123,9 +123,9 @@ def _fit_on_workers(
 
     if typed["workers"] and typed["scheduler"]:
         raise click.UsageError("give --workers or --scheduler, not both")
-    if typed["images"] is not None or typed["split_column"] is not None:
-        raise click.UsageError("--workers and --scheduler fit on every row: leave out --images and "
-                               "--split-column")  # fmt: skip
+    if any(typed[name] is not None for name in ("images", "min_images", "split_column")):
+        raise click.UsageError("--workers and --scheduler fit on every row: leave out --images, "
+                               "--min-images and --split-column")  # fmt: skip
     if not typed["everyone"]:
         raise click.UsageError(
             "--workers and --scheduler fit on every person: say so with --all, and audit the "

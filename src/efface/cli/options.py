@@ -88,6 +88,36 @@ def read(
     return replace(samples, dataset=dataset or Path(path).stem)
 
 
+def selection_options(function: F) -> F:
+    """Whose pictures take part, and how many of each person."""
+    for option in (
+        click.option("--images", type=int, help="Keep exactly so many images of each person."),
+        click.option("--min-images", type=click.IntRange(1), metavar="N",
+                     help="Leave out people with fewer; keep all images of the others."),
+    ):  # fmt: skip
+        function = option(function)
+    return function
+
+
+def select(
+    samples: Samples, images: int | None, min_images: int | None, seed: int, as_json: bool
+) -> Samples:
+    """The people with enough images, and as many of each as asked for; says who is left out."""
+    from efface.data.samples import curate, leave_out_small
+
+    if min_images is not None:
+        everybody, samples = samples, leave_out_small(samples, min_images)
+        people = len(everybody.people) - len(samples.people)
+        rows = len(everybody.data) - len(samples.data)
+        click.echo(
+            f"left out  {people:,} {'person' if people == 1 else 'people'} of "
+            f"{everybody.dataset} with fewer than {min_images:,} pictures, {rows:,} "
+            f"picture{'s' * (rows != 1)} in all",
+            err=as_json,
+        )
+    return samples if images is None else curate(samples, images, seed=seed)
+
+
 def writable_folder(folder: str) -> Path:
     """Fail before the work, not after it, if the output cannot be written."""
     path = Path(folder)

@@ -24,6 +24,7 @@ class NpyTable:
     def __init__(self, path: Path, labels: Path | None = None) -> None:
         self.path = path
         self.place = str(path)
+        self.given = labels is not None
         self.labels = path.with_suffix(".csv") if labels is None else labels
 
     def vector_columns(self) -> dict[str, bool]:
@@ -62,10 +63,15 @@ class NpyTable:
 
     @property
     def _csv(self) -> Path:
+        if not self.labels.is_file() and self.given:
+            raise DataError(
+                f"{self.labels}: no such file: give a CSV with a header line and one row for each "
+                f"vector of {self.place} (--labels)"
+            )
         if not self.labels.is_file():
             raise DataError(
                 f"{self.place}: no labels: expected {self.labels} with a header line and one row "
-                "per vector, or give its path with labels="
+                "per vector, or say where its labels are (--labels)"
             )
         return self.labels
 

@@ -71,7 +71,10 @@ def open_table(path: PathLike, labels: PathLike | None = None) -> Table:
     path = existing(path)
     ending = ".parquet" if path.is_dir() else path.suffix.lower()
     if labels is not None and ending != ".npy":
-        raise DataError(f"{path}: labels= goes with a .npy file; here labels are columns")
+        raise DataError(
+            f"{path}: labels in a file of their own (--labels) go with a .npy file; "
+            "here they are columns"
+        )
     if ending == ".npz":
         from efface.data.npz import NpzTable
 

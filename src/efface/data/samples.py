@@ -60,8 +60,8 @@ def require_pairs(samples: Samples, minimum: int = 2) -> None:
     more = f" and {len(few) - _SHOWN} more" if len(few) > _SHOWN else ""
     raise DataError(
         f"{samples.dataset}: {len(few)} of {len(people)} identities have fewer than {minimum} "
-        f"images: {shown}{more}. Add images of these people, remove them, or keep only people "
-        f"with enough (--images {minimum}, efface.data.samples.curate)"
+        f"images: {shown}{more}. Add images of these people, or leave them out "
+        f"(--min-images {minimum})"
     )
 
 
@@ -75,6 +75,13 @@ def require_people(dataset: str, people: int, rows: int) -> None:
         )
 
 
+def leave_out_small(samples: Samples, n: int) -> Samples:
+    """Everybody with ``n`` images or more, and all of their images."""
+    images = np.bincount(samples.identity, minlength=len(samples.names))
+    _require_two(samples.dataset, images, n)
+    return samples.take(np.flatnonzero(images[samples.identity] >= n))
+
+
 def curate(samples: Samples, n: int, *, seed: int = 0, skip_small: bool = True) -> Samples:
     """Exactly ``n`` images of every person (P3), a seeded choice; rows keep their order.
 
@@ -86,12 +93,16 @@ def curate(samples: Samples, n: int, *, seed: int = 0, skip_small: bool = True) 
         require_pairs(samples, n)
     images = np.bincount(samples.identity, minlength=len(samples.names))
     kept = (_place_among_own(samples, seed) < n) & (images[samples.identity] >= n)
+    _require_two(samples.dataset, images, n)
+    return samples.take(np.flatnonzero(kept))
+
+
+def _require_two(dataset: str, images: NDArray[np.int64], n: int) -> None:
     if np.count_nonzero(images >= n) < 2:
         raise DataError(
-            f"{samples.dataset}: {np.count_nonzero(images >= n)} identities have {n} images or "
+            f"{dataset}: {np.count_nonzero(images >= n)} identities have {n} images or "
             f"more, need at least two: ask for fewer (the largest has {images.max()})"
         )
-    return samples.take(np.flatnonzero(kept))
 
 
 def _place_among_own(samples: Samples, seed: int) -> NDArray[np.int64]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 from markupsafe import Markup
 
+from efface.attributing import sentences
 from efface.attributions import SCHEMA, Attribution, Finding, Preference
 from efface.errors import ArtefactError, DataError
 from efface.report import write_all
@@ -98,11 +99,22 @@ def to_html(found: Attribution) -> str:
         tone="not-applicable" if decided else "inconclusive",
         icon="✓" if decided else "?",
         said=[reasons(one) for one in raw],
+        doubts=doubts(found),
         notes=_notes(found),
         crossings=[crossing(one.preference) for one in found.findings],
         encoders=[(view, _figures(found, view.name)) for view in found.views],
         digest=hashlib.sha256(data).hexdigest(),
     )
+
+
+def doubts(found: Attribution) -> list[str]:
+    """What the first look has to show of projectors whose people may be among these."""
+    told = [(one, sentences.doubt(one.projector)) for one in found.findings]
+    return [
+        f"{clip(one.encoder, 40)}, {clip(one.release, 24)}: {said}."
+        for one, said in told
+        if said is not None
+    ]
 
 
 def _notes(found: Attribution) -> dict[str, str]:
@@ -183,6 +195,7 @@ def to_text(found: Attribution) -> str:
     got, drawn = found.pictures, found.drawn
     lines = [found.headline, ""]
     lines += _grid([_HEADS, *(_cells(one) for one in found.findings)])
+    lines += [f"warning   {line}" for line in doubts(found)]
     lines += [
         "",
         f"pictures  {got.usable:,} of {got.found:,} usable, {got.people:,} people",

@@ -39,10 +39,10 @@ def run(made: Place, out: Path, *more: str, images: Path | None = None) -> int:
     return invoke([*given, *usual, *more])
 
 
-def saved_eraser(path: Path, dim: int = 192, weights: str | None = None) -> Path:
+def saved_eraser(path: Path, dim: int = 192, weights: str | None = None, people: int = 0) -> Path:
     basis = np.linalg.qr(np.random.default_rng(0).standard_normal((dim, 12)))[0]
     fitting = Fitting(encoder=None if weights is None else Encoder(weights=weights))
-    made = LinearEraser(basis=basis, method="isp", identities=0)
+    made = LinearEraser(basis=basis, method="isp", identities=people)
     efface.save_eraser(made, path, provenance=fitting)
     return path
 
@@ -61,6 +61,32 @@ def test_json_page_and_lines_say_the_same(
     assert found.command.startswith("efface")
     assert "/" not in found.command.split("--canvas")[0].replace("faces.npz", "")
     assert found.examples == []
+
+
+def test_unrecognised_people_of_a_projector_are_said_wherever_a_reader_looks(
+    made: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    projector = saved_eraser(tmp_path / "p.safetensors", people=30)
+    assert run(made, tmp_path / "out", "--projector", str(projector)) == 0
+    said = (
+        "recognised 0 of the 30 people this projector was fitted on; the others may be among these "
+        "pictures, and then the erased figures flatter it: attribute pictures of other people"
+    )
+    assert f"means, isp-12: {said}" in capsys.readouterr().out
+    found = from_json((tmp_path / "out" / "attribution.json").read_bytes())
+    assert said in found.findings[1].notes
+    top, _, _ = to_html(found).partition('<section aria-labelledby="figures">')
+    assert said in top
+
+
+def test_a_projector_of_nobody_known_is_not_doubted(
+    made: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    projector = saved_eraser(tmp_path / "p.safetensors")
+    assert run(made, tmp_path / "out", "--projector", str(projector)) == 0
+    assert "flatter" not in capsys.readouterr().out
+    found = from_json((tmp_path / "out" / "attribution.json").read_bytes())
+    assert "does not say whom" in found.findings[1].notes[0]
 
 
 def test_a_second_command_remembers_and_json_goes_to_standard_output(

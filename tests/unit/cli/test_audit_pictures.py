@@ -70,6 +70,28 @@ def without_names(report: Path) -> dict[str, Any]:
     return plain
 
 
+def test_people_with_one_picture_are_left_out_with_min_images_and_nobody_else_loses_any(
+    images: Path, network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The refusal says how, and that nothing has to be encoded again."""
+    for number in (1, 2, 3):
+        (images / "00" / f"{number}.png").unlink()
+    out = tmp_path / "out"
+    assert audit(images, network, out) == 2
+    said = capsys.readouterr().err
+    assert "(--min-images 2)" in said
+    assert "efface." not in said
+    assert f"The vectors are kept in {out / 'embeddings.parquet'}" in said
+    assert audit(images, network, out, "--min-images", "2") == 0
+    told = capsys.readouterr().out
+    assert "nothing was encoded" in told
+    assert "left out  1 person of Fotos ü with fewer than 2 pictures, 1 picture in all" in told
+    assert sum(rows for _, rows in read(out / "report.json").subject.parts.values()) == 29 * 4
+    assert audit(images, network, out, "--min-images", "2", "--json") == 0
+    told = capsys.readouterr().out
+    assert json.loads(told)["subject"]["dataset"] == "Fotos ü"
+
+
 def test_one_command_gives_the_bytes_of_two(images: Path, network: Path, tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     assert audit(images, network, one) == 0

@@ -170,6 +170,37 @@ def unknown_attack(folder: Path) -> tuple[list[str], str]:
     return ["audit", good(folder), "--attack", "rigde"], "did you mean 'ridge'"
 
 
+def misspelt_attack(folder: Path) -> tuple[list[str], str]:
+    said = "no attack named 'cosin' (did you mean 'cosine'? known: cosine, fusion, lda, mlp, ridge)"
+    return ["audit", good(folder), "--attack", "cosin"], said
+
+
+def attack_on_templates(folder: Path) -> tuple[list[str], str]:
+    return ["audit", good(folder), "--attack", "pipe"], "pipe attacks templates: see 'efface vault"
+
+
+def attack_on_templates_in_a_plan(folder: Path) -> tuple[list[str], str]:
+    path = folder / "plan.toml"
+    path.write_text('[[attack]]\nname = "preimage"')
+    return ["audit", good(folder), "--plan", str(path)], "preimage attacks templates"
+
+
+def labels_that_are_not_there(folder: Path) -> tuple[list[str], str]:
+    np.save(folder / "emb.npy", _people()[0])
+    given = ["audit", str(folder / "emb.npy"), "--labels", str(folder / "nope.csv")]
+    return given, f"{folder / 'nope.csv'}: no such file: give a CSV"
+
+
+def no_labels_at_all(folder: Path) -> tuple[list[str], str]:
+    np.save(folder / "emb.npy", _people()[0])
+    return ["audit", str(folder / "emb.npy")], "say where its labels are (--labels)"
+
+
+def labels_beside_columns(folder: Path) -> tuple[list[str], str]:
+    given = ["audit", good(folder), "--labels", str(folder / "nope.csv")]
+    return given, "labels in a file of their own (--labels) go with a .npy file"
+
+
 def unknown_paper(folder: Path) -> tuple[list[str], str]:
     return ["reproduce", "isp-cvpr", "--data", good(folder)], "isp-cvpr2026"
 
@@ -195,6 +226,8 @@ CASES: list[Case] = [
     tampered_projector, corrupt_parquet, unknown_plan_key, unknown_key_inside, unknown_parameter,
     negative_seed, plan_is_no_toml, unwritable_output, impossible_rank, bad_far, unknown_attack,
     unknown_paper, rank_without_protect, fit_in_missing_folder, damaged_report,
+    misspelt_attack, attack_on_templates, attack_on_templates_in_a_plan, labels_that_are_not_there,
+    no_labels_at_all, labels_beside_columns,
 ]  # fmt: skip
 
 

@@ -195,7 +195,10 @@ def test_list_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
     cards = json.loads(capsys.readouterr().out)
     assert {c["name"] for c in cards} >= {"isp", "leace", "sal", "inlp", "rlace", "cosine", "mlp"}
     assert invoke(["list", "attacks"]) == 0
-    assert "isp" not in capsys.readouterr().out.split()
+    told = capsys.readouterr().out
+    assert "isp" not in told.split()
+    on_templates = [c for c in cards if c["role"] == "attack" and c["accepts"] == "template"]
+    assert told.count("attacks templates: see 'efface vault meter'") == len(on_templates) > 0
 
 
 def test_a_plan_is_an_audit(emb: Path, tmp_path: Path) -> None:

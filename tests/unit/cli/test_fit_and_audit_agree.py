@@ -44,6 +44,7 @@ def protected(report: Report) -> ReleaseSummary:
 
 
 @pytest.mark.parametrize("options", [[], ["--images", "4"], ["--images", "4", "--seed", "3"],
+                                     ["--min-images", "4"],
                                      ["--split-column", "part"],
                                      ["--split-column", "part", "--images", "7"]])  # fmt: skip
 def test_the_same_options_give_the_same_people(
@@ -105,12 +106,14 @@ def test_a_projector_saved_straight_from_python_on_everybody_is_refused(
     assert not (tmp_path / "o").exists()
 
 
-@pytest.mark.parametrize("option", [["--images", "3"], ["--split-column", "part"]])
+@pytest.mark.parametrize(
+    "option", [["--images", "3"], ["--min-images", "3"], ["--split-column", "part"]]
+)
 def test_workers_take_every_row(
     emb: Path, tmp_path: Path, option: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert fit(emb, tmp_path / "p.safetensors", "--all", "--workers", "1", *option) == 2
-    assert "leave out --images and --split-column" in capsys.readouterr().err
+    assert "leave out --images, --min-images and --split-column" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("how", [[], ["--all"], ["--all", "--workers", "1"]])

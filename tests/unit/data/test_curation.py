@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from efface.data.samples import curate, require_pairs, samples
+from efface.data.samples import curate, leave_out_small, require_pairs, samples
 from efface.errors import DataError
 
 EYE = np.eye(4)[[0, 1, 2, 3]]
@@ -52,6 +52,17 @@ def test_curation_is_seeded_and_draws_every_image_alike(rng: np.random.Generator
     # 400 draws at 0.3 each: mean 120, standard deviation 9.2
     assert drawn.min() > 120 - 5 * 9.2
     assert drawn.max() < 120 + 5 * 9.2
+
+
+def test_small_people_are_left_out_and_the_others_keep_all(rng: np.random.Generator) -> None:
+    whole = many(rng)
+    images = np.bincount(whole.identity)
+    kept = leave_out_small(whole, 5)
+    assert set(kept.people) == set(np.flatnonzero(images >= 5))
+    assert len(kept) == images[images >= 5].sum()
+    assert leave_out_small(whole, 1).digest() == whole.digest()
+    with pytest.raises(DataError, match="0 identities have 12 images or more"):
+        leave_out_small(whole, 12)
 
 
 def test_curation_refuses(rng: np.random.Generator) -> None:

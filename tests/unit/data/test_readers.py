@@ -68,7 +68,7 @@ def test_labels_of_an_npy_may_lie_elsewhere(tmp_path: Path) -> None:
     read = load(tmp_path / "emb.npy", identity="person", labels=elsewhere)
     assert read.digest() == samples(PEOPLE.vectors, PEOPLE.person).digest()
     WRITERS["emb.npz"](PEOPLE, tmp_path / "emb.npz")
-    with pytest.raises(DataError, match=r"labels= goes with a \.npy"):
+    with pytest.raises(DataError, match=r"\(--labels\) go with a \.npy"):
         load(tmp_path / "emb.npz", identity="person", labels=elsewhere)
 
 
