@@ -20,6 +20,11 @@ class Printed:
     paper: list[list[str]]
     notes: list[str] = field(default_factory=list)
 
+    @property
+    def measured(self) -> bool:
+        """Whether a single figure of ours is there."""
+        return any(cell != "-" for row in self.ours for cell in row[2:])
+
 
 def printed_table(
     table: PaperTable, columns: list[str], ours: list[list[str]], notes: Sequence[str]

@@ -24,6 +24,8 @@ from efface.types import Samples
 
 _CALIBRATION = 300
 _BASES = 2
+_M = 180
+"""Rows of the lattice in the paper."""
 COLUMNS = {"threshold": ["t", "TPR %", "FPR %"], "correction": ["TPR %", "FNR %", "FPR %", "TNR %"]}
 
 
@@ -46,7 +48,8 @@ def _table(
         plain = make("scheme", "facial-fe", scale=1.0)  # what is enrolled plays no part here
         scene = MeterScene.of(users, population, plain, rules)
         return _threshold(table, scene, rules)
-    rows, notes = [], []
+    rows: list[list[str]] = []
+    notes = _smaller(table, users.dim)
     for model, scheme in _schemes(table, users, population, rules, bases):
         scene = MeterScene.of(users, population, scheme, rules)
         meter = Meter(scene, rules, None)
@@ -55,6 +58,7 @@ def _table(
             cells = [percent(e) for e in (tpr, _other(tpr), fpr, _other(fpr))]
         else:
             cells = [_cell(meter, column) for column in table.methods]
+        model = f"m = {users.dim}, {model}" if _smaller(table, users.dim) else model
         rows.append([users.dataset, model, *cells])
         notes += [*scene.notes, f"t = {meter.t:.3f}, from pairs of the population"]
     if table.scheme == "l2fe-hash":
@@ -63,13 +67,21 @@ def _table(
     return printed_table(table, columns, rows, notes)
 
 
+def _smaller(table: PaperTable, dim: int) -> list[str]:
+    """What is said where the vectors are too short for the paper's lattice."""
+    asked = table.params.get("m", _M)
+    if table.scheme != "l2fe-hash" or asked <= dim:
+        return []
+    return [f"measured with m = {dim} in place of m = {asked:g}: these vectors have {dim} numbers"]
+
+
 def _schemes(
     table: PaperTable, users: Samples, population: Samples | None, rules: MeterRules, bases: Shared
 ) -> list[tuple[str, Any]]:
     """The paper's parameters, and with ``genuine`` the radius that gives its TPR on these data."""
     params: dict[str, Any] = {k: int(v) if v == int(v) else v for k, v in table.params.items()}
     if table.scheme == "l2fe-hash":
-        params |= {"bases": bases, "m": min(params.get("m", 180), users.dim)}
+        params |= {"bases": bases, "m": min(params.get("m", _M), users.dim)}
     made = make("scheme", table.scheme, **params)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EffaceWarning)

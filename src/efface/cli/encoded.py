@@ -171,6 +171,7 @@ def _named(facts: EncoderFacts) -> str:
 
 def _tell(order: Order, made: Encoding) -> None:
     from efface.encoding.finish import left_out_path, near_path
+    from efface.report.pictures import MEASURED
 
     found = made.pictures
     click.echo(
@@ -183,7 +184,9 @@ def _tell(order: Order, made: Encoding) -> None:
     if found.passed_over:
         click.echo(f"no pictures by their names  {_counted(found.passed_over)}")
     for name, (mean, spread, largest) in made.geometry.achieved.items():
-        click.echo(f"{name}  mean {mean:.3f}, sd {spread:.3f}, largest {largest:.3f}")
+        click.echo(
+            f"{MEASURED.get(name, name)}  mean {mean:.3f}, sd {spread:.3f}, largest {largest:.3f}"
+        )
     if found.near_duplicates_across:
         click.echo(
             f"near-duplicates across people  {_pairs(found.near_duplicates_across)}, most "

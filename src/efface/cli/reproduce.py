@@ -61,12 +61,21 @@ def reproduce(plan: str, data: tuple[str, ...], **typed: Any) -> int:
     )
     if typed["as_json"]:
         click.echo(msgspec.json.format(msgspec.json.encode(printed), indent=2).decode())
-        return 0
+        return _code(printed)
     click.echo(f"{paper.title}\n{paper.citation}")
     for table in printed:
         click.echo(f"\nTable {table.number}. {table.caption}")
         _table(table)
-    return 0
+    return _code(printed)
+
+
+def _code(printed: list[Printed]) -> int:
+    """3, with the reasons, where there is not a single figure."""
+    if any(table.measured for table in printed):
+        return 0
+    why = list(dict.fromkeys(note for table in printed for note in table.notes if note))
+    click.echo(f"nothing could be measured: {'; '.join(why) or 'too little data'}", err=True)
+    return 3
 
 
 def _table(table: Printed) -> None:

@@ -34,7 +34,7 @@ _FILES = {
 }
 _UNREAD = ("damaged", "not a picture", "empty file", "missing", "no permission", "cannot be read",
            "deadly")  # fmt: skip
-_MEASURED = {
+MEASURED = {
     "face_coverage": "Face box over crop (FCR achieved)",
     "face_padding": "Padding ratio",
     "face_ellipse": "Share of the face box that the ellipse covers",
@@ -76,7 +76,7 @@ def seen(report: Report) -> Pictures | None:
         rows=_rows(made, report.subject),
         remarks=_remarks(made),
         measured=[
-            (_MEASURED.get(name, name), *values)
+            (MEASURED.get(name, name), *values)
             for name, values in sorted(made.geometry.achieved.items(), key=_place)
         ],
         cautions=_cautions(made),
@@ -142,7 +142,7 @@ def _remarks(made: Encoding) -> list[tuple[str, int]]:
 
 
 def _place(item: tuple[str, tuple[float, float, float]]) -> int:
-    names = list(_MEASURED)
+    names = list(MEASURED)
     return names.index(item[0]) if item[0] in names else len(names)
 
 

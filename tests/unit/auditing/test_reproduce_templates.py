@@ -86,6 +86,22 @@ def test_rates_add_up_and_the_second_row_meets_the_paper_s_tpr(tables: dict[str,
     assert chosen[1] != given[1]
 
 
+def test_a_lattice_larger_than_the_vectors_is_said_to_be_smaller(
+    halves: list[Samples], tmp_path: Path
+) -> None:
+    file = tmp_path / "paper.toml"
+    lattice = PLAN.replace("m = 24", "m = 60")
+    file.write_text(lattice, encoding="utf-8")
+    [table] = reproduce(read_paper(str(file)), halves, tables=["12"], bootstrap=200)
+    said = "measured with m = 48 in place of m = 60: these vectors have 48 numbers"
+    assert said in table.notes
+    assert all(row[1].startswith("m = 48, ") for row in table.ours)
+
+
+def test_a_lattice_that_fits_is_the_paper_s(tables: dict[str, Printed]) -> None:
+    assert not any("in place of" in note for note in tables["12"].notes)
+
+
 def test_the_threshold_tells_people_apart(tables: dict[str, Printed]) -> None:
     *_, t, tpr, fpr = tables["2"].ours[0]
     assert 0 < float(t) < 2

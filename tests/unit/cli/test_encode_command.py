@@ -6,6 +6,8 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import onnx
@@ -14,6 +16,7 @@ from onnx import TensorProto, helper
 from PIL import Image
 
 import efface
+from efface.cli import encoded
 from efface.cli.main import invoke
 
 
@@ -246,3 +249,20 @@ def test_faces_cut_for_another_kind_of_encoder(
     network.with_suffix(".toml").unlink()
     assert run(images, network, "--normalise", "half", "--face", "none") == 0
     assert "trained on faces" not in capsys.readouterr().err
+
+
+def test_what_was_measured_on_faces_is_said_in_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = SimpleNamespace(
+        encoded=2, found=2, people=1, left_out={}, treated={}, passed_over={},
+        near_duplicates_across=0, near_duplicates=0,
+    )  # fmt: skip
+    achieved = {"face_score": (0.9, 0.1, 1.0), "faces_seen": (1.0, 0.0, 1.0)}
+    made: Any = SimpleNamespace(pictures=found, geometry=SimpleNamespace(achieved=achieved))
+    order: Any = SimpleNamespace(out=tmp_path / "emb.parquet")
+    encoded._tell(order, made)
+    told = capsys.readouterr().out
+    assert "The detector's own score  mean 0.900, sd 0.100, largest 1.000" in told
+    assert "Faces in a picture  mean 1.000" in told
+    assert "face_score" not in told

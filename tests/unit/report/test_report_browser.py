@@ -109,6 +109,17 @@ def test_the_page_never_scrolls_sideways(
     assert scroll <= width
 
 
+@pytest.mark.parametrize("width", [1200, 1280, 1440])
+def test_no_column_of_operating_points_is_cut_off_on_a_desk(
+    browser: Browser, pages: dict[str, Path], width: int
+) -> None:
+    browser.open(pages["full"], width)
+    inner, outer = browser.evaluate(
+        "(b => [b.scrollWidth, b.clientWidth])(document.querySelector('.wide .scroll'))"
+    )
+    assert inner <= outer
+
+
 def test_a_wide_table_scrolls_in_its_own_box_on_a_phone(
     browser: Browser, pages: dict[str, Path]
 ) -> None:
