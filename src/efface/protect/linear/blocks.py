@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from efface.threads import free_cores, one_blas_thread
 
-ROWS = 512
-"""Rows of a block: enough for a product to run at full speed."""
-RUN = 256
-"""Rows of a block that pass after pass finds in the cache closest to the core."""
+ROWS = 640
+"""Rows of a block: enough for a product to run at full speed, few enough for the passes between
+products to find them in the cache."""
 
 
 def each(work: Callable[[slice], None], rows: int) -> None:

@@ -111,19 +111,17 @@ class LinearEraser:
         self, x: NDArray[Any], out: NDArray[Any], start: int, by: Factors, scratch: blocks.Scratch
     ) -> None:
         """One block. P(x / |x|) points where P x does, so rows come to unit length only once."""
-        y, after = scratch.array("left", *x.shape), np.empty(len(x))
+        y = scratch.array("left", *x.shape)
         with np.errstate(all="ignore"):  # what no number can hold is refused by name
             np.copyto(y, x, casting="same_kind")
             lengths = self._lengths(y)
             off = self._coefficients(y, lengths, by, scratch)
             taken = scratch.array("taken", len(y), by.rows.shape[1])
             np.matmul(off, by.rows, out=taken)
-            for rows in blocks.slices(len(y), blocks.RUN):
-                left = y[rows]
-                left[:, by.same] -= off[rows, : by.same.stop - by.same.start]
-                left[:, by.rest] -= taken[rows]
-                after[rows] = _squares(left)
-                _put(left, after[rows] if self.normalise else None, out[rows])
+            y[:, by.same] -= off[:, : by.same.stop - by.same.start]
+            y[:, by.rest] -= taken
+            after = _squares(y)
+            _put(y, after if self.normalise else None, out)
             most = after + by.spread**2 * _squares(off) if lengths is None else lengths**2
         _refuse_empty(x, most, after, start, _residue(x.dtype) if self.normalise else None)
 
