@@ -58,8 +58,8 @@ def _keys(data: Sweep, far: float) -> list[Key]:
 def _frame(
     data: Sweep, points: Sequence[SweepPoint], far: float, taken: float
 ) -> tuple[axes.Frame, list[axes.Tick]]:
-    known = [v for p in points for v in (p.tar.value, p.tar.low, p.tar.high) if v]
-    known += [v for v in (data.target, far) if v]
+    known = [v for p in points for v in (p.tar.value, p.tar.low, p.tar.high) if v and v > 0]
+    known += [v for v in (data.target, far) if v and v > 0]
     values = [p.tar.value for p in points if p.tar.value is not None]
     low = 10.0 ** max(-7, math.floor(math.log10(min(known)) + 1e-9))
     if values and max(values) > 10 * max(min(values), low):
