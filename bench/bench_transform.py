@@ -22,9 +22,6 @@ from machine import describe
 
 LIMIT_PRODUCTS, LIMIT_PEER, LIMIT_ONE = 0.8, 2.0, 100.0
 _CHUNK = 2048
-_PAUSE = 0.3
-"""Seconds between two turns: the threads of some libraries spin on after their work is done, and
-would take the cores from whoever comes next."""
 
 
 def main() -> int:
@@ -69,7 +66,6 @@ def in_turn(works: list[Callable[[], object]], repeats: int) -> list[float]:
     best = [float("inf")] * len(works)
     for _ in range(repeats):
         for i, work in enumerate(works):
-            time.sleep(_PAUSE)
             start = time.perf_counter()
             work()
             best[i] = min(best[i], time.perf_counter() - start)
